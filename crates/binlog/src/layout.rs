@@ -14,8 +14,8 @@ use super::wire::{CRC_BYTES, FILE_BYTES_MAX, LOG_POS_AT, MAGIC, Origin, SIZE_AT,
 /// What the order gives a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its global transaction id.
-    pub gtid: Gtid,
+    /// Its global transaction id; none makes it anonymous.
+    pub gtid: Option<Gtid>,
     /// Sequence number of the youngest transaction in the same file that this one must follow; a replica
     /// may run it beside any younger one. 0 when there is none.
     pub last_committed: u64,

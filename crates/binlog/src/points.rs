@@ -4,7 +4,7 @@
 //! and every GTID before it. A reader that has all of those needs nothing before the point. The ordered section notes points
 //! as it lays transactions out. Those of a file from before the start of the server come from the start, which reads the last
 //! file, from the file beside it that an earlier server has left (`points/beside.rs`), or from the file itself, which the
-//! first reader that needs them has read from one GTID event to the next.
+//! first reader that needs them has read from one GTID event to the next. Where transactions are anonymous there are none.
 //!
 //! Invariants
 //! 1. The set of a point has every transaction before it in the binlog, so that sets grow from point to point.
@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use cohort_io::sync::{Mutex, MutexGuard};
 
 use super::events::EventBody;
+use super::events::gtid::GtidEvent;
 use super::gtid::{Gtid, GtidSet};
 use super::position::BinlogPosition;
 use super::reader::{BinlogReader, ReadError};
@@ -139,15 +140,15 @@ fn next_gtid(reader: &mut BinlogReader, every_event: bool) -> Result<Option<(u64
             continue;
         }
         let (offset, event_end) = (event.offset, event.offset + u64::from(event.header.event_bytes));
-        let gtid = match event.decode() {
-            Ok(EventBody::Gtid(gtid)) => gtid,
+        let (gtid, transaction_bytes) = match event.decode() {
+            Ok(EventBody::Gtid(GtidEvent { gtid: Some(gtid), transaction_bytes, .. })) => (gtid, transaction_bytes),
             Ok(_) => continue,
             Err(error) => return Err(reader.damaged(offset, error)),
         };
         if !every_event {
-            reader.seek(event_end.max(offset.saturating_add(gtid.transaction_bytes)));
+            reader.seek(event_end.max(offset.saturating_add(transaction_bytes)));
         }
-        return Ok(Some((offset, gtid.gtid)));
+        return Ok(Some((offset, gtid)));
     }
     Ok(None)
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use cohort_io::{File, FileSystem, IoError, OpenOptions};
 
 use super::events::format_description::{CHECKSUM_CRC32, FormatDescription};
+use super::events::gtid::GtidEvent;
 use super::events::{Event, EventBody};
 use super::fields::DecodeError;
 use super::gtid::GtidSet;
@@ -259,7 +260,7 @@ impl BinlogReader {
                 continue;
             }
             match event.decode() {
-                Ok(EventBody::Gtid(gtid)) => set.insert(gtid.gtid),
+                Ok(EventBody::Gtid(GtidEvent { gtid: Some(gtid), .. })) => set.insert(gtid),
                 Ok(_) => {}
                 Err(error) => {
                     return Err(ReadError::Damaged { path, offset: event.offset, what: error.to_string() });

@@ -38,7 +38,7 @@ fn new_events_with(row_metadata: RowMetadata) -> TransactionEvents {
 
 fn stamp(number: u64) -> Stamp {
     Stamp {
-        gtid: Gtid { uuid: UUID, gno: number },
+        gtid: Some(Gtid { uuid: UUID, gno: number }),
         last_committed: number - 1,
         sequence_number: number,
         xid: 1000 + number,

@@ -1,10 +1,12 @@
-//! GTIDs that sessions choose, and the sets that an operator changes.
+//! GTIDs that sessions choose, the sets that an operator changes, and transactions without GTIDs.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use cohort_blackbox::server::binary;
 use cohort_blackbox::{Launch, Server};
+use cohort_txn::CommitProtocol;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -194,7 +196,7 @@ fn a_reset_leaves_one_file_and_no_gtid_and_a_kill_changes_nothing() -> Result<()
 }
 
 #[test]
-fn gtid_mode_stays_on() -> Result<()> {
+fn gtid_mode_stays_as_it_was_chosen_at_the_start() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let (server, mut conn) = with_table(&Launch::new(scratch.path()))?;
     conn.query_drop("SET GLOBAL gtid_mode = ON; SET GLOBAL enforce_gtid_consistency = ON")?;
@@ -209,4 +211,123 @@ fn gtid_mode_stays_on() -> Result<()> {
         assert_eq!(errno(conn.query_drop(sql)), code, "{sql}");
     }
     server.stop().map(drop)
+}
+
+fn shown_gtids(conn: &mut Conn, file: &str) -> Result<Vec<String>> {
+    let events: Vec<mysql::Row> = conn.query(format!("SHOW BINLOG EVENTS IN '{file}'"))?;
+    let gtids = events.iter().filter(|row| row.get::<String, _>(2).is_some_and(|name| name.ends_with("Gtid")));
+    Ok(gtids.filter_map(|row| row.get(5)).collect())
+}
+
+/// Transactions of every kind, in both engines. Returns how many there are.
+fn transactions_of_each_kind(conn: &mut Conn, id: u32) -> Result<usize> {
+    conn.query_drop(format!(
+        "INSERT INTO d.t VALUES ({id}); CREATE TABLE d.c{id} ENGINE=redb SELECT * FROM d.t; \
+         XA START 'x{id}'; INSERT INTO d.t VALUES ({id} + 1); XA END 'x{id}'; XA PREPARE 'x{id}'; XA COMMIT 'x{id}'; \
+         SET binlog_transaction_compression = ON; \
+         BEGIN; INSERT INTO d.t VALUES ({id} + 2); INSERT INTO d.c{id} VALUES ({id} + 3); COMMIT; \
+         SET binlog_transaction_compression = OFF; \
+         INSERT INTO d.c{id} WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 900) \
+         SELECT n + {id} * 1000 FROM n"
+    ))?;
+    Ok(7)
+}
+
+#[test]
+fn anonymous_transactions_survive_kills_and_numbers_go_on_with_the_next_mode() -> Result<()> {
+    for protocol in CommitProtocol::ALL.into_iter().filter(|protocol| protocol.has_binlog()) {
+        let scratch = tempfile::tempdir()?;
+        let with = Launch::new(scratch.path().join("data")).protocol(protocol).option("--binlog-cache-size=4096");
+        let without = with.clone().option("--gtid-mode=OFF");
+        let (server, mut conn) = with_table(&with)?;
+        let made = transactions_of_each_kind(&mut conn, 10)?;
+        let gtids = variable(&mut conn, "GLOBAL.gtid_executed")?;
+        assert_eq!(gtids, format!("own:1-{}", 2 + made), "{protocol}");
+        server.kill()?;
+        let mut server = without.start()?;
+        for id in [20, 30] {
+            let file = files(&mut server.connect()?)?.pop().context("a file")?;
+            let mut conn = server.connect()?;
+            let made = transactions_of_each_kind(&mut conn, id)?;
+            let anonymous = vec!["SET @@SESSION.GTID_NEXT= 'ANONYMOUS'"; made];
+            let mut shown = shown_gtids(&mut conn, &file)?;
+            for later in files(&mut conn)?.iter().filter(|name| **name > file) {
+                shown.extend(shown_gtids(&mut conn, later)?);
+            }
+            assert_eq!(shown, anonymous, "{protocol}");
+            let status: mysql::Row = conn.query_first("SHOW MASTER STATUS")?.context("a place")?;
+            assert_eq!(status.get::<String, _>(4), conn.query_first("SELECT @@GLOBAL.gtid_executed")?);
+            assert_eq!(variable(&mut conn, "GLOBAL.gtid_executed")?, gtids, "{protocol}");
+            server = server.kill_and_restart()?;
+        }
+        server.kill()?;
+        let server = with.start()?;
+        let mut conn = server.connect()?;
+        conn.query_drop("INSERT INTO d.t VALUES (40)")?;
+        assert_eq!(variable(&mut conn, "GLOBAL.gtid_executed")?, format!("own:1-{}", 3 + made), "{protocol}");
+        let ids: Vec<u32> = conn.query("SELECT id FROM d.t ORDER BY id")?;
+        assert_eq!(ids, [10, 11, 12, 20, 21, 22, 30, 31, 32, 40], "{protocol}");
+        let logged: Vec<PathBuf> = files(&mut conn)?.iter().map(|name| server.datadir().join(name)).collect();
+        let launch = server.stop()?;
+        let checked = Command::new(binary()?).arg("check").arg(launch.datadir()).output()?;
+        ensure!(checked.status.success(), "{protocol}: {}", String::from_utf8_lossy(&checked.stdout));
+        let dumped = Command::new(binary()?).args(["binlog", "dump"]).args(&logged).output()?;
+        let dumped = String::from_utf8_lossy(&dumped.stdout).into_owned();
+        assert_eq!(dumped.matches("ANONYMOUS, ").count(), 2 * made, "{protocol}");
+    }
+    Ok(())
+}
+
+#[test]
+fn without_gtids_everything_about_them_answers_as_in_mysql() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let file = scratch.path().join("my.cnf");
+    std::fs::write(&file, "[mysqld]\ngtid_mode = OFF\nenforce-gtid-consistency = FALSE\n")?;
+    let launch = Launch::new(scratch.path().join("data")).option(format!("--defaults-file={}", file.display()));
+    let (server, mut conn) = with_table(&launch)?;
+    assert_eq!(variable(&mut conn, "GLOBAL.gtid_mode")?, "OFF");
+    assert_eq!(variable(&mut conn, "GLOBAL.enforce_gtid_consistency")?, "OFF");
+    conn.query_drop(
+        "SET GLOBAL gtid_mode = OFF; SET GLOBAL enforce_gtid_consistency = WARN; \
+         SET GLOBAL enforce_gtid_consistency = ON; SET GLOBAL enforce_gtid_consistency = OFF",
+    )?;
+    for (sql, code) in [
+        ("SET GLOBAL gtid_mode = ON", 1788),
+        ("SET GLOBAL gtid_mode = DEFAULT", 1788),
+        ("SET GLOBAL gtid_mode = ON_PERMISSIVE", 1788),
+        ("SET GLOBAL gtid_mode = OFF_PERMISSIVE", 1235),
+        ("SET gtid_next = 'x'", 1231),
+        ("SET gtid_next = 'source:1'", 1781),
+        ("SELECT WAIT_FOR_EXECUTED_GTID_SET('')", 3062),
+    ] {
+        assert_eq!(errno(conn.query_drop(sql.replace("source", SOURCE))), code, "{sql}");
+    }
+    conn.query_drop("SET gtid_next = ANONYMOUS; INSERT INTO d.t VALUES (1)")?;
+    assert_eq!(variable(&mut conn, "SESSION.gtid_next")?, "ANONYMOUS");
+    conn.query_drop("SET gtid_next = AUTOMATIC; INSERT INTO d.t VALUES (2)")?;
+    set_purged(&mut conn, "source:1-3")?;
+    conn.query_drop("INSERT INTO d.t VALUES (3)")?;
+    assert_eq!(variable(&mut conn, "GLOBAL.gtid_executed")?, "source:1-3");
+    drop(conn);
+    let server = server.kill_and_restart()?;
+    let mut conn = server.connect()?;
+    assert_eq!(variable(&mut conn, "GLOBAL.gtid_executed")?, "source:1-3");
+    assert_eq!(conn.query::<u32, _>("SELECT id FROM d.t")?, [1, 2, 3]);
+    conn.query_drop("RESET MASTER; INSERT INTO d.t VALUES (4)")?;
+    assert_eq!(variable(&mut conn, "GLOBAL.gtid_executed")?, "");
+    server.stop().map(drop)
+}
+
+#[test]
+fn modes_that_are_not_there_end_the_start() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    for (option, said) in [
+        ("--gtid-mode=ON_PERMISSIVE", "--gtid-mode=ON_PERMISSIVE is not supported; only ON and OFF are"),
+        ("--gtid-mode=1", "--gtid-mode=OFF_PERMISSIVE is not supported; only ON and OFF are"),
+        ("--enforce-gtid-consistency=WARN", "--gtid-mode=ON requires --enforce-gtid-consistency=ON"),
+    ] {
+        let refusal = Launch::new(scratch.path().join("data")).option(option).start_refused()?;
+        assert!(refusal.log.contains(said), "{}", refusal.log);
+    }
+    Ok(())
 }

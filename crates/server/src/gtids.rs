@@ -3,17 +3,18 @@
 use std::fmt::Write as _;
 
 use cohort_binlog::GtidSet;
+use cohort_sql::SqlError;
 use cohort_sql::error::{
     ER_CANT_RESET_MASTER, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, ER_CANT_SET_GTID_PURGED_WHEN_GTID_MODE_IS_OFF,
     ER_ERROR_ON_READ, ER_FLUSH_MASTER_BINLOG_CLOSED, ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME,
     ER_GTID_MODE_ON_REQUIRES_ENFORCE_GTID_CONSISTENCY_ON, ER_WRONG_VALUE_FOR_VAR,
 };
-use cohort_sql::{SqlError, Value};
-use cohort_txn::{AddGtidsError, ResetError};
+use cohort_txn::{AddGtidsError, GtidMode, ResetError};
 
 use crate::server::Server;
 use crate::session::errors::commit_error;
-use crate::sysvars::{VariableId, ids};
+use crate::sysvars::table::GTID_MODES;
+use crate::sysvars::{Globals, Setting, VariableId, ids};
 
 impl Server {
     /// Executed GTIDs that are not in the binlog.
@@ -69,18 +70,30 @@ impl Server {
     }
 }
 
-/// Why a variable does not take a value that it has in MySQL: every transaction here has a GTID.
-pub fn refusal(id: VariableId, value: &Value) -> Option<SqlError> {
-    let Value::Text(text) = value else { return None };
-    let is = |word: &str| text.eq_ignore_ascii_case(word);
-    if id == ids::GTID_MODE.into() && is("ON_PERMISSIVE") {
-        return Some(SqlError::unsupported("gtid_mode = ON_PERMISSIVE: every transaction has a GTID"));
+/// The mode of new transactions that is chosen at the start; an error says what cannot be chosen.
+pub fn mode(globals: &Globals) -> Result<GtidMode, String> {
+    let chosen = globals.get(ids::GTID_MODE);
+    let enforced = globals.get(ids::ENFORCE_GTID_CONSISTENCY) == "ON";
+    match &*chosen {
+        "OFF" => Ok(GtidMode::Off),
+        "ON" if enforced => Ok(GtidMode::On),
+        "ON" => Err("--gtid-mode=ON requires --enforce-gtid-consistency=ON".to_owned()),
+        _ => Err(format!("--gtid-mode={chosen} is not supported; only ON and OFF are")),
     }
-    if id == ids::GTID_MODE.into() && (is("OFF") || is("OFF_PERMISSIVE")) {
-        return Some(SqlError::new(ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, &[]));
+}
+
+/// Why a running server does not take a value: its mode stays as it was chosen.
+pub fn refusal(globals: &Globals, id: VariableId, new: &Setting) -> Option<SqlError> {
+    let mode = || globals.get(ids::GTID_MODE);
+    if id == ids::GTID_MODE.into() {
+        let step = |mode: &str| GTID_MODES.iter().position(|word| *word == mode).expect("a value of gtid_mode");
+        let new = new.to_text();
+        return match step(&mode()).abs_diff(step(&new)) {
+            0 => None,
+            1 => Some(SqlError::unsupported(format_args!("gtid_mode = {new}: the mode is chosen at the start"))),
+            _ => Some(SqlError::new(ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, &[])),
+        };
     }
-    if id == ids::ENFORCE_GTID_CONSISTENCY.into() && (is("OFF") || is("WARN")) {
-        return Some(SqlError::new(ER_GTID_MODE_ON_REQUIRES_ENFORCE_GTID_CONSISTENCY_ON, &[]));
-    }
-    None
+    let needed = id == ids::ENFORCE_GTID_CONSISTENCY.into() && new.to_text() != "ON" && mode() == "ON";
+    needed.then(|| SqlError::new(ER_GTID_MODE_ON_REQUIRES_ENFORCE_GTID_CONSISTENCY_ON, &[]))
 }

@@ -20,8 +20,8 @@ use cohort_io::{FileSystem, SimClock, SimDisk, read_whole};
 use cohort_journal::JournalOptions;
 use cohort_sql::Database;
 use cohort_txn::{
-    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, SpillSettings, StartReport,
-    StartupEvent, StoreOptions,
+    CommitProtocol, CommitSettings, DataDirectory, EngineSource, EngineSourceError, GtidMode, SpillSettings,
+    StartReport, StartupEvent, StoreOptions,
 };
 
 use crate::mount::Mounted;
@@ -217,6 +217,7 @@ impl Machine {
             log_bin: settings.log_bin,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-simulated".to_owned() },
+            gtid_mode: GtidMode::On,
             server_uuid,
             settings: CommitSettings {
                 spill: SpillSettings { events_bytes: SPILL_BYTES.into(), writes_bytes: (3 * SPILL_BYTES).into() },

@@ -84,7 +84,7 @@ pub fn read(store: &Store, fs: &dyn FileSystem) -> Result<Vec<Logged>> {
 #[derive(Default)]
 struct Reading {
     transactions: Vec<Logged>,
-    /// How many there were; they are numbered from 1.
+    /// How many of them had a GTID; those are numbered from 1.
     gtids: u64,
     is_within: bool,
     map: Option<TableMapEvent>,
@@ -94,10 +94,12 @@ struct Reading {
 impl Reading {
     fn take(&mut self, event: EventBody<'_>) -> Result<()> {
         match event {
-            EventBody::Gtid(gtid) => {
+            EventBody::Gtid(event) => {
                 ensure!(!self.is_within, "a transaction begins within another");
-                self.gtids += 1;
-                ensure!(gtid.gtid.gno == self.gtids, "{} is not number {}", gtid.gtid, self.gtids);
+                if let Some(gtid) = event.gtid {
+                    self.gtids += 1;
+                    ensure!(gtid.gno == self.gtids, "{gtid} is not number {}", self.gtids);
+                }
                 self.is_within = true;
             }
             EventBody::TableMap(map) => self.map = Some(map),

@@ -583,8 +583,14 @@ pub trait Environment {
     fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError>;
     /// PURGE BINARY LOGS BEFORE a time, in seconds since 1970.
     fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError>;
-    /// Waits until all of `set` is executed; false if `deadline` came first, or the statement was to end.
-    fn wait_for_gtids(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool;
+    /// Waits until all of `set` is executed; false if `deadline` came first, or the statement was to end. 3062 where
+    /// transactions are anonymous.
+    fn wait_for_gtids(
+        &self,
+        set: &GtidSet,
+        deadline: Option<Instant>,
+        ended: &dyn Fn() -> bool,
+    ) -> Result<bool, SqlError>;
     /// Who has the locks with this number; none if that is no session, or ended just now.
     fn lock_owner(&self, owner: u64) -> Option<LockOwner>;
     /// VERSION()

@@ -16,7 +16,8 @@ use cohort_engine_rocksdb::{RocksDb, RocksDbOptions};
 use cohort_io::{RealFs, SystemClock};
 use cohort_journal::JournalOptions;
 use cohort_txn::{
-    CommitProtocol, CommitSettings, Engines, Listener, LockMode, Read, Recovered, StartupEvent, Store, StoreOptions,
+    CommitProtocol, CommitSettings, Engines, GtidMode, Listener, LockMode, Read, Recovered, StartupEvent, Store,
+    StoreOptions,
 };
 
 const ROWS: EngineId = EngineId(0);
@@ -71,6 +72,7 @@ fn open(directory: &std::path::Path) -> Result<Arc<Store>, Failure> {
         log_bin: true,
         tc_log: directory.join("tc.log"),
         identity: ServerIdentity { server_id: 1, server_version: "8.0.40-embed".to_owned() },
+        gtid_mode: GtidMode::On,
         server_uuid: "5a8d1f0e-2f4b-4c6e-9d57-3a6f0b1c2d3e".parse()?,
         settings: CommitSettings::durable(1 << 30),
         checkpoint_bytes: 256 << 20,

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use cohort_binlog::{BinlogPosition, FileStart, Gtid, Stamp, file_header, rotate_event};
 
 use crate::given_gtids::{Given, NewGtids, OwnedGtid};
+use crate::options::GtidMode;
 use crate::outcome::Committed;
 use crate::shared::{Member, Note, Shared};
 use crate::stats::add;
@@ -102,7 +103,8 @@ impl BinlogOrder {
             }
             let mut gtid = None;
             if let Some(events) = &mut member.events {
-                if self.position.offset >= self.point_due {
+                // No reader by GTID begins among anonymous transactions.
+                if self.position.offset >= self.point_due && shared.gtid_mode == GtidMode::On {
                     self.point_due = shared.binlog.points().note(self.position, given.ordered());
                 }
                 // A DDL statement depends on everything before it, and everything after it depends on it; so does an XA
@@ -125,9 +127,9 @@ impl BinlogOrder {
                 let chunk = chunks.last_mut().expect("there is always a chunk");
                 self.position.offset = events.lay_out(&mut chunk.bytes, self.position.offset, &stamp);
                 transactions += 1;
-                gtid = Some(stamp.gtid);
+                gtid = stamp.gtid;
             } else if is_large {
-                gtid = Some(self.lay_out_large(shared, &mut given, &mut chunks, member, now_us));
+                gtid = self.lay_out_large(shared, &mut given, &mut chunks, member, now_us);
                 independent_since = self.sequence_number;
                 transactions += 1;
             }
@@ -151,7 +153,7 @@ impl BinlogOrder {
         chunks: &mut Vec<Chunk<Vec<u8>>>,
         member: &Member,
         now_us: u64,
-    ) -> Gtid {
+    ) -> Option<Gtid> {
         let events = member.large_events().expect("a large transaction that is logged");
         self.sequence_number += 1;
         let gtid = self.give(shared, given, member.gtid.as_ref());
@@ -165,14 +167,16 @@ impl BinlogOrder {
         gtid
     }
 
-    /// The GTID of a transaction, which is ordered with it: the one that was chosen, or the next.
-    fn give(&mut self, shared: &Shared, given: &mut Given, chosen: Option<&OwnedGtid>) -> Gtid {
-        let gtid = match chosen {
-            Some(owned) => given.order(owned),
-            None => given.next(shared.server_uuid),
+    /// The GTID of a transaction, which is ordered with it: the one that was chosen, or the next; none where new
+    /// transactions are anonymous.
+    fn give(&mut self, shared: &Shared, given: &mut Given, chosen: Option<&OwnedGtid>) -> Option<Gtid> {
+        let gtid = match (chosen, shared.gtid_mode) {
+            (Some(owned), _) => given.order(owned),
+            (None, GtidMode::On) => given.next(shared.server_uuid),
+            (None, GtidMode::Off) => return None,
         };
         self.new_gtids.set.insert(gtid);
-        gtid
+        Some(gtid)
     }
 
     /// Begins the next binlog file; on rotation the current one ends by naming it.

@@ -353,20 +353,22 @@ impl LogCheck {
             }
             match body {
                 EventBody::PreviousGtids(set) => walk.continue_with(set, event.changes_gtids()).map_err(wrong)?,
-                EventBody::Gtid(gtid) => {
-                    let set = walk.gtids.get_or_insert_default();
-                    if set.contains(gtid.gtid) {
-                        return Err(wrong(format!("transaction {} is there for the second time", gtid.gtid)));
-                    }
+                EventBody::Gtid(event) => {
                     // GTIDs may have been chosen, so that numbers of a source need not follow each other. These do.
-                    if gtid.sequence_number != sequence_number + 1 {
-                        let number = gtid.sequence_number;
+                    if event.sequence_number != sequence_number + 1 {
+                        let number = event.sequence_number;
                         return Err(wrong(format!(
                             "transaction {number} of the file follows number {sequence_number}"
                         )));
                     }
                     sequence_number += 1;
-                    set.insert(gtid.gtid);
+                    if let Some(gtid) = event.gtid {
+                        let set = walk.gtids.get_or_insert_default();
+                        if set.contains(gtid) {
+                            return Err(wrong(format!("transaction {gtid} is there for the second time")));
+                        }
+                        set.insert(gtid);
+                    }
                     self.binlog.transactions += 1;
                 }
                 EventBody::TransactionPayload(payload) => {

@@ -66,6 +66,7 @@ pub(crate) fn recover(
         options.log_bin,
         options.settings,
         clock,
+        options.gtid_mode,
         options.server_uuid,
         options.identity,
         Frontier { lsn: Lsn(0), note },

@@ -135,6 +135,7 @@ pub struct RecordReport {
 /// A transaction of a cohort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TransactionReport {
+    /// ANONYMOUS if it has none.
     pub gtid: String,
     /// Number of its binlog file.
     pub file: u64,
@@ -291,7 +292,7 @@ pub(crate) fn transactions_of(chunk: &Chunk<&[u8]>) -> Result<Vec<TransactionRep
         let event = event.map_err(|(at, what)| wrong(at, &what))?;
         match event.decode().map_err(|error| wrong(event.offset, &error.to_string()))? {
             EventBody::Gtid(gtid) => transactions.push(TransactionReport {
-                gtid: gtid.gtid.to_string(),
+                gtid: gtid.gtid_text(),
                 file: chunk.file,
                 offset: event.offset,
                 bytes: u64::from(event.header.event_bytes),
@@ -322,7 +323,7 @@ pub(crate) fn gtids_of(cohort: &CohortRecord<'_>) -> Result<NewGtids, String> {
     for chunk in &cohort.chunks {
         for event in events_of(chunk.bytes, chunk.offset).flatten() {
             match event.decode() {
-                Ok(EventBody::Gtid(gtid)) => found.insert(gtid.gtid),
+                Ok(EventBody::Gtid(event)) => event.gtid.into_iter().for_each(|gtid| found.insert(gtid)),
                 Ok(EventBody::PreviousGtids(set)) if event.changes_gtids() && set.is_empty() => {
                     (found, added, forgets) = (GtidSet::new(), GtidSet::new(), true);
                 }

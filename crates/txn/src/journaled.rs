@@ -44,6 +44,7 @@ pub(crate) fn recover(
         options.log_bin,
         options.settings,
         clock,
+        options.gtid_mode,
         options.server_uuid,
         options.identity,
         start.frontier,

@@ -74,7 +74,7 @@ pub use locks::{Claim, Granted, KillHandle, LockError, LockMode, MetadataMode, M
 pub use open::{
     DataDirectory, EngineSource, EngineSourceError, Engines, Listener, OpenError, Recovered, StartReport, StartupEvent,
 };
-pub use options::StoreOptions;
+pub use options::{GtidMode, StoreOptions};
 pub use outcome::{CommitError, CommitSettings, Committed, DurabilitySettings, Reply, SpillSettings, SyncDelay};
 pub use protocol_mark::{MarkError, ProtocolMark};
 pub use rests_on::RestsOn;

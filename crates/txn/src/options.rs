@@ -7,6 +7,16 @@ use cohort_journal::JournalOptions;
 
 use crate::outcome::CommitSettings;
 
+/// Whether new transactions of the binlog have GTIDs (`gtid_mode`). What counts as executed stays from one mode to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GtidMode {
+    /// Each has one.
+    #[default]
+    On,
+    /// They are anonymous.
+    Off,
+}
+
 /// How to open a store.
 pub struct StoreOptions {
     /// Directory of the journal's segments.
@@ -24,6 +34,8 @@ pub struct StoreOptions {
     pub tc_log: PathBuf,
     /// What events say about the server.
     pub identity: ServerIdentity,
+    /// Whether there are new GTIDs.
+    pub gtid_mode: GtidMode,
     /// The source part of new GTIDs.
     pub server_uuid: ServerUuid,
     /// Durability and file sizes at the start.

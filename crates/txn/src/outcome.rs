@@ -10,7 +10,7 @@ use cohort_io::IoError;
 /// What an acknowledged commit became.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Its GTID; none for a transaction without binlog events.
+    /// Its GTID; none for a transaction without binlog events, and for an anonymous one.
     pub gtid: Option<Gtid>,
     /// End of the transaction in the binlog.
     pub position: BinlogPosition,

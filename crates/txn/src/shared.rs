@@ -20,6 +20,7 @@ use crate::given_gtids::{GivenGtids, NewGtids, OwnedGtid};
 use crate::held_snapshot::HeldSnapshots;
 use crate::large::{LargeParts, LargeStore};
 use crate::locks::{HeldLocks, LockManager, TransactionId};
+use crate::options::GtidMode;
 use crate::outcome::{CommitError, CommitSettings, Committed};
 use crate::overlay::Overlay;
 use crate::rests_on::RestsOn;
@@ -196,6 +197,7 @@ pub(crate) struct Shared {
     pub held_snapshots: HeldSnapshots,
     pub captures: Arc<Captures>,
     pub clock: Arc<dyn Clock>,
+    pub gtid_mode: GtidMode,
     pub server_uuid: ServerUuid,
     pub identity: ServerIdentity,
     frontier: Mutex<Frontier>,
@@ -216,6 +218,7 @@ impl Shared {
         log_bin: bool,
         settings: CommitSettings,
         clock: Arc<dyn Clock>,
+        gtid_mode: GtidMode,
         server_uuid: ServerUuid,
         identity: ServerIdentity,
         frontier: Frontier,
@@ -242,6 +245,7 @@ impl Shared {
             held_snapshots: HeldSnapshots::default(),
             captures: Arc::default(),
             clock,
+            gtid_mode,
             server_uuid,
             identity,
             given_gtids: GivenGtids::after(frontier.note.gtids.clone()),

@@ -21,6 +21,7 @@ use crate::given_gtids::{GtidClaim, OwnedGtid};
 use crate::journaled::commit::{Coordinator, LaidOutCohort};
 use crate::lock_profile::LockProfile;
 use crate::locks::MetadataName;
+use crate::options::GtidMode;
 use crate::outcome::{CommitError, CommitSettings, Committed, Reply};
 use crate::rests_on::RestsOn;
 use crate::session_locks::{MetadataLock, SessionLocks};
@@ -137,6 +138,11 @@ impl Store {
     /// `server_id`, of the events in the binlog.
     pub fn server_id(&self) -> u32 {
         self.shared.identity.server_id
+    }
+
+    /// Whether new transactions have GTIDs.
+    pub fn gtid_mode(&self) -> GtidMode {
+        self.shared.gtid_mode
     }
 
     /// The source in this server's GTIDs.

@@ -19,7 +19,7 @@ use cohort_journal::JournalOptions;
 use crate::commit_protocol::CommitProtocol;
 use crate::journaled::recovery::RecoveryReport;
 use crate::open::{Engines, Recovered, StartReport, StartupEvent};
-use crate::options::StoreOptions;
+use crate::options::{GtidMode, StoreOptions};
 use crate::outcome::{CommitError, Committed, Reply};
 use crate::store::Store;
 use crate::transaction::{Read, Transaction};
@@ -108,6 +108,7 @@ impl Machine {
             log_bin: true,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
+            gtid_mode: GtidMode::On,
             server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
             settings: CommitSettings {
                 durability: DurabilitySettings {
@@ -233,6 +234,8 @@ pub(crate) struct Found {
     pub rows: [Vec<u64>; 2],
     pub counter: u64,
     pub binlog: Vec<u64>,
+    /// The number of each GTID in the binlog, where a transaction has one.
+    numbers: Vec<Option<u64>>,
     gtids: String,
     log_bin: bool,
 }
@@ -253,33 +256,53 @@ pub(crate) fn found(disk: &SimDisk, store: &Store) -> Found {
         rows,
         counter: if there { number(&value) } else { 0 },
         binlog: binlog_ids(disk, store),
+        numbers: numbers_in_binlog(disk, store),
         gtids: store.executed().1.to_string(),
         log_bin: store.log_bin(),
     }
 }
 
 pub(crate) fn binlog_ids(disk: &SimDisk, store: &Store) -> Vec<u64> {
-    let mut ids = Vec::new();
+    let (mut ids, mut map) = (Vec::new(), None);
+    each_event(disk, store, |event| match event {
+        EventBody::TableMap(table) => map = Some(table),
+        EventBody::Rows(rows) => {
+            for row in rows.rows(map.as_ref().expect("a table map comes first")) {
+                match row.expect("a row").after.as_deref() {
+                    Some([Value::Int(id)]) => ids.push(*id as u64),
+                    other => panic!("unexpected row {other:?}"),
+                }
+            }
+        }
+        _ => {}
+    });
+    ids
+}
+
+/// The number of each transaction's GTID, where it has one.
+pub(crate) fn numbers_in_binlog(disk: &SimDisk, store: &Store) -> Vec<Option<u64>> {
+    let mut numbers = Vec::new();
+    each_event(disk, store, |event| {
+        if let EventBody::Gtid(event) = event {
+            numbers.push(event.gtid.map(|gtid| gtid.gno));
+        }
+    });
+    numbers
+}
+
+fn each_event(disk: &SimDisk, store: &Store, mut take: impl FnMut(EventBody<'_>)) {
     for file in store.binlog().list() {
         let path = Path::new(BINLOG).join(&file.name);
         let mut reader = BinlogReader::open(disk, &path, ReaderOptions::default()).expect("a binlog file");
-        let mut map = None;
         while let Some(event) = reader.next_event().expect("a whole event") {
-            match event.decode().expect("a known event") {
-                EventBody::TableMap(table) => map = Some(table),
-                EventBody::Rows(rows) => {
-                    for row in rows.rows(map.as_ref().expect("a table map comes first")) {
-                        match row.expect("a row").after.as_deref() {
-                            Some([Value::Int(id)]) => ids.push(*id as u64),
-                            other => panic!("unexpected row {other:?}"),
-                        }
-                    }
-                }
-                _ => {}
-            }
+            take(event.decode().expect("a known event"));
         }
     }
-    ids
+}
+
+/// The mode of a run that is crashed at this operation.
+pub(crate) fn mode_of(operation: u64) -> GtidMode {
+    if operation.is_multiple_of(3) { GtidMode::Off } else { GtidMode::On }
 }
 
 /// I1 to I3 and I5: what is there is a prefix of the order, the same prefix in both engines, the
@@ -296,12 +319,15 @@ pub(crate) fn check(found: &Found, acknowledged: &[u64], context: &str) {
         return;
     }
     assert_eq!(found.binlog, prefix, "{context}: binlog and engines differ");
-    let gtids = match there {
+    let named = found.numbers.iter().flatten().count() as u64;
+    let gtids = match named {
         0 => String::new(),
         1 => "11111111-2222-3333-4444-555555555555:1".to_owned(),
-        _ => format!("11111111-2222-3333-4444-555555555555:1-{there}"),
+        _ => format!("11111111-2222-3333-4444-555555555555:1-{named}"),
     };
     assert_eq!(found.gtids, gtids, "{context}");
+    assert!(found.numbers.iter().flatten().copied().eq(1..=named), "{context}: {:?}", found.numbers);
+    assert_eq!(found.numbers.len() as u64, there, "{context}: transactions of the binlog");
 }
 
 /// The transfers in the binlog, where there is one, else in the first engine; lowest first.

@@ -27,7 +27,7 @@ use cohort_engine::{EngineId, TwoPhase};
 use cohort_io::sync::{Condvar, Mutex};
 use cohort_io::{Create, File, FileLock, FileSystem, IoError, OpenOptions, SimClock, SimDisk};
 use cohort_journal::JournalOptions;
-use cohort_txn::{CommitProtocol, CommitSettings, Engines, Recovered, Store, StoreOptions};
+use cohort_txn::{CommitProtocol, CommitSettings, Engines, GtidMode, Recovered, Store, StoreOptions};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const SESSIONS: [&str; 4] = ["A", "B", "C", "D"];
@@ -179,6 +179,7 @@ fn open(protocol: CommitProtocol, disk: &Arc<Watched>) -> Arc<Store> {
         log_bin: protocol.has_binlog(),
         tc_log: "/data/tc.log".into(),
         identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
+        gtid_mode: GtidMode::On,
         server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
         settings: CommitSettings::durable(1 << 30),
         checkpoint_bytes: 1 << 30,

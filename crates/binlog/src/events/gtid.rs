@@ -1,4 +1,5 @@
-//! GTID events: the first event of a transaction, its identity and its place in the order.
+//! GTID events: the first event of a transaction, its identity and its place in the order. Those of transactions without a
+//! GTID (`gtid_mode=OFF`) have a type of their own, and zeros instead of UUID and number.
 //!
 //! Format of the body, little-endian:
 //!
@@ -21,6 +22,8 @@ use crate::wire::{
 impl EventType {
     /// First event of a transaction.
     pub const GTID: EventType = EventType(33);
+    /// First event of a transaction without a GTID.
+    pub const ANONYMOUS_GTID: EventType = EventType(34);
 }
 
 /// Bytes of the event without its transaction length.
@@ -32,14 +35,16 @@ pub(crate) const EVENT_BYTES_MAX: u64 = FIXED_BYTES + 9;
 const MAY_HAVE_STATEMENTS: u8 = 1;
 /// Type of the logical timestamps that follow it.
 const LOGICAL_TIMESTAMPS: u8 = 2;
+/// What stands for the GTID of a transaction without one.
+const NONE: Gtid = Gtid { uuid: ServerUuid::from_bytes([0; 16]), gno: 0 };
 /// Bits of a time; the one above says that another follows.
 const TIME_MASK: u64 = (1 << 55) - 1;
 
 /// Identity and place in the order of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GtidEvent {
-    /// Its id.
-    pub gtid: Gtid,
+    /// Its id; none of an anonymous one.
+    pub gtid: Option<Gtid>,
     /// See [`Stamp::last_committed`](crate::Stamp::last_committed).
     pub last_committed: u64,
     /// Its number in the file.
@@ -56,10 +61,12 @@ impl GtidEvent {
     /// Appends the event, without its place.
     pub(crate) fn push(&self, out: &mut Vec<u8>, origin: Origin, only_rows: bool) {
         let start = out.len();
-        begin_event(out, EventType::GTID, 0, origin);
+        let event_type = if self.gtid.is_some() { EventType::GTID } else { EventType::ANONYMOUS_GTID };
+        let Gtid { uuid, gno } = self.gtid.unwrap_or(NONE);
+        begin_event(out, event_type, 0, origin);
         out.push(if only_rows { 0 } else { MAY_HAVE_STATEMENTS });
-        out.extend_from_slice(self.gtid.uuid.as_bytes());
-        out.extend_from_slice(&self.gtid.gno.to_le_bytes());
+        out.extend_from_slice(uuid.as_bytes());
+        out.extend_from_slice(&gno.to_le_bytes());
         out.push(LOGICAL_TIMESTAMPS);
         out.extend_from_slice(&self.last_committed.to_le_bytes());
         out.extend_from_slice(&self.sequence_number.to_le_bytes());
@@ -67,6 +74,11 @@ impl GtidEvent {
         push_lenenc(out, self.transaction_bytes);
         out.extend_from_slice(&self.server_version.to_le_bytes());
         end_event(out, start);
+    }
+
+    /// Its GTID as `gtid_next` says it.
+    pub fn gtid_text(&self) -> String {
+        self.gtid.map_or_else(|| "ANONYMOUS".to_owned(), |gtid| gtid.to_string())
     }
 }
 
@@ -81,15 +93,16 @@ pub(crate) fn transaction_bytes(rest: u64) -> u64 {
 }
 
 impl EventKind<'_> for GtidEvent {
-    const TYPES: &'static [(EventType, &'static str)] = &[(EventType::GTID, "Gtid")];
+    const TYPES: &'static [(EventType, &'static str)] =
+        &[(EventType::GTID, "Gtid"), (EventType::ANONYMOUS_GTID, "Anonymous_Gtid")];
 
-    fn decode(_: &EventHeader, fields: &mut Fields<'_>) -> Result<GtidEvent, DecodeError> {
+    fn decode(header: &EventHeader, fields: &mut Fields<'_>) -> Result<GtidEvent, DecodeError> {
         fields.u8()?;
         let uuid = ServerUuid::from_bytes(fields.array()?);
         let gno = fields.u64()?;
         fields.u8()?;
         let mut event = GtidEvent {
-            gtid: Gtid { uuid, gno },
+            gtid: (header.event_type == EventType::GTID).then_some(Gtid { uuid, gno }),
             last_committed: fields.u64()?,
             sequence_number: fields.u64()?,
             commit_time_us: 0,
@@ -109,11 +122,12 @@ impl EventKind<'_> for GtidEvent {
     }
 
     fn describe(&self, _: &Tables) -> Result<Description, DecodeError> {
-        let GtidEvent { gtid, last_committed, sequence_number, transaction_bytes, .. } = self;
+        let GtidEvent { last_committed, sequence_number, transaction_bytes, .. } = self;
+        let gtid = self.gtid_text();
         Ok(Description {
             text: format!("{gtid}, {last_committed} → {sequence_number}, {transaction_bytes} bytes"),
             fields: vec![
-                ("gtid", gtid.to_string().into()),
+                ("gtid", gtid.into()),
                 ("last_committed", (*last_committed).into()),
                 ("sequence_number", (*sequence_number).into()),
                 ("transaction_bytes", (*transaction_bytes).into()),
@@ -122,7 +136,7 @@ impl EventKind<'_> for GtidEvent {
     }
 
     fn info(&self) -> String {
-        format!("SET @@SESSION.GTID_NEXT= '{}'", self.gtid)
+        format!("SET @@SESSION.GTID_NEXT= '{}'", self.gtid_text())
     }
 }
 
@@ -133,7 +147,7 @@ mod tests {
 
     fn event() -> GtidEvent {
         GtidEvent {
-            gtid: Gtid { uuid: ServerUuid::from_bytes([0x11; 16]), gno: 9 },
+            gtid: Some(Gtid { uuid: ServerUuid::from_bytes([0x11; 16]), gno: 9 }),
             last_committed: 3,
             sequence_number: 4,
             commit_time_us: 0x55_0403_0201,
@@ -168,6 +182,20 @@ mod tests {
         let (time, version) = ([1, 2, 3, 4, 0x55, 0, 0x80, 9, 9, 9, 9, 9, 9, 9], (80_040u32 | 1 << 31).to_le_bytes());
         let from_another = [&golden[..6].concat(), &time[..], golden[7], &version, &[9; 4]].concat();
         assert_eq!(body_of(&event_of(EventType::GTID, &from_another)), Ok(event().into()));
+    }
+
+    #[test]
+    fn an_anonymous_transaction_has_a_type_of_its_own_and_zeros() {
+        let anonymous = GtidEvent { gtid: None, ..event() };
+        let (mut named, mut bytes) = (Vec::new(), Vec::new());
+        event().push(&mut named, ORIGIN, true);
+        anonymous.push(&mut bytes, ORIGIN, true);
+        let header = EventHeader::decode(bytes.first_chunk().expect("a header"));
+        assert_eq!((header.event_type, header.event_type.name()), (EventType(34), "Anonymous_Gtid"));
+        let body = &named[HEADER_BYTES..named.len() - CRC_BYTES];
+        check(&bytes, anonymous, &[&[0; 25][..], &body[25..]].concat(), "ANONYMOUS, 3 → 4, 300 bytes");
+        assert_eq!(anonymous.info(), "SET @@SESSION.GTID_NEXT= 'ANONYMOUS'");
+        assert_eq!(event().info(), "SET @@SESSION.GTID_NEXT= '11111111-1111-1111-1111-111111111111:9'");
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Chunks {
         events.query("", format!("/* {} */ DO 1", "x".repeat(bytes)));
         self.sequence_number += 1;
         let sequence_number = self.sequence_number;
-        let stamp = Stamp { gtid, last_committed: 0, sequence_number, xid: gtid.gno, commit_time_us: 9 };
+        let stamp = Stamp { gtid: Some(gtid), last_committed: 0, sequence_number, xid: gtid.gno, commit_time_us: 9 };
         let mut laid_out = Vec::new();
         events.lay_out(&mut laid_out, end.offset, &stamp);
         self.executed.insert(gtid);

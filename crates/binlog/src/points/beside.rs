@@ -48,10 +48,10 @@ pub(in super::super) fn checked(bytes: &[u8], mut reader: BinlogReader, after: O
         (lower, offset) = (&point.before, point.offset);
         reader.seek(offset);
         let event = reader.next_event().ok()??;
-        let Ok(EventBody::Gtid(gtid)) = event.decode() else { return None };
+        let Ok(EventBody::Gtid(event)) = event.decode() else { return None };
         let mut of_file = point.before.clone();
         of_file.subtract(&previous);
-        if point.before.contains(gtid.gtid) || gtid.sequence_number != of_file.count().saturating_add(1) {
+        if point.before.contains(event.gtid?) || event.sequence_number != of_file.count().saturating_add(1) {
             return None;
         }
     }

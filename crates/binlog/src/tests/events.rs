@@ -11,7 +11,7 @@ fn outline(events: &mut TransactionEvents) -> Vec<String> {
     let mut words = Vec::new();
     for event in &read_events(&path)[2..] {
         words.push(match event.decode() {
-            EventBody::Gtid(gtid) => format!("gtid {}", gtid.gtid.gno),
+            EventBody::Gtid(event) => format!("gtid {}", event.gtid.expect("it has one").gno),
             EventBody::Query(query) => String::from_utf8_lossy(query.sql).into_owned(),
             EventBody::Xid(_) => "xid".to_owned(),
             EventBody::TableMap(map) => {

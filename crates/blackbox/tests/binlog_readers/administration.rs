@@ -195,5 +195,10 @@ fn the_ok_of_a_commit_says_its_gtid_to_those_who_ask() -> Result<()> {
     assert_eq!(gtids("DELETE FROM d.t")?.as_deref(), Some("1-6"));
     gtids("SET session_track_gtids = OFF")?;
     assert_eq!(gtids("INSERT INTO d.t VALUES (3)")?, None);
+    let server = server.stop()?.option("--gtid-mode=OFF").start()?;
+    let mut reader = Reader::tracking(&server)?;
+    reader.query("SET session_track_gtids = ALL_GTIDS")?;
+    let answer = reader.answer("INSERT INTO d.t VALUES (4)")?;
+    assert!(!String::from_utf8_lossy(&answer).contains(&uuid), "an anonymous transaction has none");
     server.stop().map(drop)
 }

@@ -10,6 +10,7 @@ use mysql_common::auth::plugins::mysql_native_password::scramble_native;
 
 pub const FORMAT_DESCRIPTION: u8 = 15;
 pub const GTID: u8 = 33;
+pub const ANONYMOUS_GTID: u8 = 34;
 pub const HEARTBEAT: u8 = 27;
 pub const PREVIOUS_GTIDS: u8 = 35;
 pub const QUERY: u8 = 2;

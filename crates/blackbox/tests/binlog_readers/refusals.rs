@@ -1,7 +1,7 @@
 //! Errors of readers, each MySQL's; the server goes on.
 
 use anyhow::{Context, Result};
-use cohort_blackbox::Launch;
+use cohort_blackbox::{Launch, Server};
 use mysql::prelude::Queryable;
 
 use crate::reader::*;
@@ -112,6 +112,59 @@ fn transactions_that_were_added_and_never_written_are_refused_to_who_lacks_them(
     let refused = server.connect()?.query_drop("RESET MASTER").expect_err("somebody reads");
     assert!(refused.to_string().contains("3190"), "{refused}");
     drop(reader);
+    server.stop().map(drop)
+}
+
+/// A source sends transactions of its own mode only, and to a reader by GTID only such as have one.
+#[test]
+fn transactions_of_the_other_gtid_mode_are_refused() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let launch = Launch::new(scratch.path().join("data"));
+    let server = launch.start()?;
+    server.connect()?.query_drop("CREATE DATABASE d")?;
+    let uuid: String = server.connect()?.query_first("SELECT @@server_uuid")?.context("a uuid")?;
+    let (with_gtids, _) = status(&server)?;
+    server.stop()?;
+    let by_position = |server: &Server, file: &str| -> Result<String> {
+        let mut reader = Reader::log_in(server)?;
+        reader.dump(file, 4, 0, 7)?;
+        fatal(&mut reader)
+    };
+    let by_gtid = |server: &Server, intervals: &[(u64, u64)]| -> Result<String> {
+        let mut reader = Reader::log_in(server)?;
+        reader.dump_gtid(&uuid, intervals, 0, 7)?;
+        fatal(&mut reader)
+    };
+    let server = launch.clone().option("--gtid-mode=OFF").start()?;
+    server.connect()?.query_drop("CREATE DATABASE e")?;
+    let (without, _) = status(&server)?;
+    assert_eq!(
+        by_gtid(&server, &[(1, 1)])?,
+        "The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = OFF instead of ON."
+    );
+    let text = by_position(&server, &with_gtids)?;
+    let expected = format!(
+        "Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF, at file {with_gtids}, position 157.; the first \
+         event '{with_gtids}' at 4, "
+    );
+    assert!(text.starts_with(&expected), "{text}");
+    let mut reader = Reader::log_in(&server)?;
+    reader.dump(&without, 4, NON_BLOCK, 7)?;
+    let types: Vec<u8> = reader.events_to_end()?.iter().map(Event::event_type).collect();
+    assert_eq!(types, [ROTATE, FORMAT_DESCRIPTION, PREVIOUS_GTIDS, ANONYMOUS_GTID, QUERY]);
+    server.stop()?;
+    let server = launch.start()?;
+    let text = by_position(&server, &without)?;
+    assert!(
+        text.starts_with("Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON, at file "),
+        "{text}"
+    );
+    let text = by_gtid(&server, &[])?;
+    assert!(text.starts_with("Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file "), "{text}");
+    // Who has all before the last file begins there.
+    let mut reader = Reader::log_in(&server)?;
+    reader.dump_gtid(&uuid, &[(1, 1)], NON_BLOCK, 7)?;
+    reader.events_to_end()?;
     server.stop().map(drop)
 }
 

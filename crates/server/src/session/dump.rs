@@ -24,6 +24,7 @@ use cohort_binlog::{
 use cohort_io::sync::Mutex;
 use cohort_sql::error::{ER_CANT_CREATE_THREAD, ER_MASTER_FATAL_ERROR_READING_BINLOG};
 use cohort_sql::{SqlError, Value};
+use cohort_txn::GtidMode;
 
 mod acking;
 
@@ -148,6 +149,7 @@ impl Session {
             heartbeat: self.heartbeat_period(),
             non_blocking: request.flags & DUMP_NON_BLOCK != 0,
             source_id: server.store().server_id(),
+            by_gtid: request.gtids.is_some(),
             known: GtidSet::new(),
             excluded: false,
             excluded_to: None,
@@ -217,7 +219,9 @@ struct Sender<'a> {
     heartbeat: Option<Duration>,
     non_blocking: bool,
     source_id: u32,
-    /// Transactions that the reader has.
+    /// The reader has said which transactions it has.
+    by_gtid: bool,
+    /// Those.
     known: GtidSet,
     /// The event's transaction is one of them.
     excluded: bool,
@@ -276,7 +280,7 @@ impl<'a> Sender<'a> {
                 return self.ended();
             }
             match follower.next() {
-                Ok(Followed::Event { bytes, .. }) => self.event(bytes),
+                Ok(Followed::Event { offset, bytes }) => self.event(offset, bytes)?,
                 Ok(Followed::NextFile) => {
                     self.process.set_state(SWITCHING);
                     self.begin_file(follower.position(), true);
@@ -311,6 +315,11 @@ impl<'a> Sender<'a> {
             return Err(fatal("Binary log is not open"));
         }
         if let Some(set) = &request.gtids {
+            if self.gtid_mode() == GtidMode::Off {
+                let what = "The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = OFF \
+                            instead of ON.";
+                return Err(fatal(what));
+            }
             self.known = GtidSet::decode(set).map_err(|_| fatal("The GTID set of the replica is malformed"))?;
             self.check_history()?;
             if request.file.is_empty() {
@@ -405,9 +414,28 @@ impl<'a> Sender<'a> {
         self.put(&rotate);
     }
 
-    fn event(&mut self, bytes: &[u8]) {
+    fn gtid_mode(&self) -> GtidMode {
+        self.server.store().gtid_mode()
+    }
+
+    /// Why a reader does not get a transaction that begins with such an event: a source sends those of its own mode only.
+    fn refusal(&self, event_type: EventType) -> Option<&'static str> {
+        match (event_type, self.gtid_mode()) {
+            (EventType::ANONYMOUS_GTID, _) if self.by_gtid => Some("anonymous transaction when AUTO_POSITION = 1"),
+            (EventType::ANONYMOUS_GTID, GtidMode::On) => Some("anonymous transaction when @@GLOBAL.GTID_MODE = ON"),
+            (EventType::GTID, GtidMode::Off) => Some("GTID-transaction when @@GLOBAL.GTID_MODE = OFF"),
+            _ => None,
+        }
+    }
+
+    fn event(&mut self, offset: u64, bytes: &[u8]) -> Result<(), SqlError> {
         self.last += bytes.len() as u64;
         let event_type = header_of_event(bytes).event_type;
+        if let Some(what) = self.refusal(event_type) {
+            return Err(
+                self.fatal_within(&format!("Cannot replicate {what}, at file {}, position {offset}.", self.file))
+            );
+        }
         if !self.known.is_empty() {
             match event_type {
                 EventType::GTID => self.excluded = gtid_of_event(bytes).is_some_and(|gtid| self.known.contains(gtid)),
@@ -416,7 +444,7 @@ impl<'a> Sender<'a> {
             }
             if self.excluded {
                 self.excluded_to = Some(self.last);
-                return;
+                return Ok(());
             }
             self.catch_up_with_excluded();
         }
@@ -425,6 +453,7 @@ impl<'a> Sender<'a> {
             _ => self.put(bytes),
         };
         self.wants_ack = self.acking.map(|_| wants_ack);
+        Ok(())
     }
 
     /// Lets the reader know that what was left out is over.

@@ -10,8 +10,8 @@ use cohort_binlog::GtidSet;
 use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement, ShowKind};
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{
-    ER_COLLATION_CHARSET_MISMATCH, ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT, ER_KILL_DENIED_ERROR,
-    ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET,
+    ER_COLLATION_CHARSET_MISMATCH, ER_GTID_MODE_OFF, ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT,
+    ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET,
 };
 use cohort_sql::expr::VariableScope;
 use cohort_sql::parse::without_passwords;
@@ -24,6 +24,7 @@ use cohort_sql::privilege::roster::Roster;
 use cohort_sql::session::{Environment, KillTarget, LockOwner, SessionState, ShowTable};
 use cohort_sql::types::Charset;
 use cohort_sql::{SqlError, Value};
+use cohort_txn::GtidMode;
 use serde_json::json;
 
 use crate::accounts::usage::{Limits, Place};
@@ -383,9 +384,6 @@ impl Environment for SessionEnvironment {
             };
             session.holder.check(&[Need::AnyOf(any)])?;
         }
-        if let Some(refusal) = value.as_ref().and_then(|value| gtids::refusal(id, value)) {
-            return Err(refusal);
-        }
         let setting = match value {
             Some(value) => {
                 let before =
@@ -398,6 +396,9 @@ impl Environment for SessionEnvironment {
         if id == ids::MANDATORY_ROLES.into() {
             session.holder.check(&[Need::AnyOf(PrivilegeSet::of(&[Super, RoleAdmin]))])?;
             self.server.accounts.may_be_mandatory(&session.holder, &setting.to_text())?;
+        }
+        if let Some(refusal) = gtids::refusal(&self.server.globals, id, &setting) {
+            return Err(refusal);
         }
         if id == ids::GTID_PURGED.into() {
             return self.server.set_gtid_purged(&setting.to_text());
@@ -511,8 +512,16 @@ impl Environment for SessionEnvironment {
         self.server.purge_binlog_before(seconds)
     }
 
-    fn wait_for_gtids(&self, set: &GtidSet, deadline: Option<Instant>, ended: &dyn Fn() -> bool) -> bool {
-        self.server.store().wait_until_executed(set, deadline, ended)
+    fn wait_for_gtids(
+        &self,
+        set: &GtidSet,
+        deadline: Option<Instant>,
+        ended: &dyn Fn() -> bool,
+    ) -> Result<bool, SqlError> {
+        match self.server.store().gtid_mode() {
+            GtidMode::On => Ok(self.server.store().wait_until_executed(set, deadline, ended)),
+            GtidMode::Off => Err(SqlError::new(ER_GTID_MODE_OFF, &[&"use WAIT_FOR_EXECUTED_GTID_SET"])),
+        }
     }
 
     fn lock_owner(&self, owner: u64) -> Option<LockOwner> {

@@ -10,10 +10,12 @@ use cohort_engine_rocksdb::{RocksDb, RocksDbOptions, RocksDbTwoPhase};
 use cohort_io::{SystemClock, replace_whole};
 use cohort_journal::{JournalOptions, Lsn};
 use cohort_txn::{
-    CommitSettings, DataDirectory, EngineSource, EngineSourceError, StartReport, StartupEvent, Store, StoreOptions,
+    CommitSettings, DataDirectory, EngineSource, EngineSourceError, GtidMode, StartReport, StartupEvent, Store,
+    StoreOptions,
 };
 
 use super::{DataDir, StartError};
+use crate::gtids;
 use crate::session::variables::{apply_commit_settings, commit_protocol};
 use crate::sysvars::{Globals, ids};
 
@@ -23,6 +25,7 @@ const NO_CUT: u64 = u64::MAX;
 /// Opens the store.
 pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, StartError> {
     let protocol = commit_protocol(globals);
+    let gtid_mode = gtids::mode(globals).map_err(StartError::new)?;
     let binlog = BinlogOptions::new(&dir.path);
     let binlog_cut_at = match &*globals.get(ids::BINLOG_CUT_AT) {
         "" => None,
@@ -32,7 +35,7 @@ pub(super) fn open(dir: &DataDir, globals: &Globals) -> Result<Arc<Store>, Start
         fs: dir.fs.clone(),
         clock: Arc::new(SystemClock),
         mark: mark_path(&dir.path),
-        options: &|| StoreOptions { binlog_cut_at, ..store_options(dir, globals) },
+        options: &|| StoreOptions { binlog_cut_at, ..store_options(dir, globals, gtid_mode) },
         engines: &Engines { dir, globals },
     };
     let opened = directory.open(protocol, &mut |event| match event {
@@ -52,7 +55,7 @@ pub(crate) fn mark_path(dir: &Path) -> PathBuf {
     dir.join("cohort.protocol")
 }
 
-fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
+fn store_options(dir: &DataDir, globals: &Globals, gtid_mode: GtidMode) -> StoreOptions {
     let settings = CommitSettings::durable(0);
     apply_commit_settings(&settings, globals);
     StoreOptions {
@@ -70,6 +73,7 @@ fn store_options(dir: &DataDir, globals: &Globals) -> StoreOptions {
             server_id: globals.get(ids::SERVER_ID) as u32,
             server_version: crate::VERSION.to_owned(),
         },
+        gtid_mode,
         server_uuid: dir.uuid,
         settings,
         checkpoint_bytes: globals.get(ids::CHECKPOINT_BYTES),

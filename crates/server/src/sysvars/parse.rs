@@ -132,8 +132,9 @@ impl SystemVariable {
         let setting = match self.kind {
             Kind::Bool => Setting::Bool(parse_bool(text).ok_or_else(wrong)?),
             Kind::Word(words) => {
-                let word = words.iter().find(|word| word.eq_ignore_ascii_case(text));
-                Setting::text(*word.ok_or_else(wrong)?)
+                let same = |text: &str| words.iter().find(|word| word.eq_ignore_ascii_case(text));
+                let flag = || same(if parse_bool(text)? { "ON" } else { "OFF" });
+                Setting::text(*same(text).or_else(flag).ok_or_else(wrong)?)
             }
             Kind::Engine => match ENGINES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
                 Some((_, engine)) => Setting::text(*engine),

@@ -45,6 +45,9 @@ const fn row(
     }
 }
 
+/// The values of `gtid_mode`, each a step from the one before.
+pub const GTID_MODES: &[&str] = &["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"];
+
 /// The variables that MySQL 8.0 has SET_VAR take, as far as there are such here.
 pub(super) const HINTABLE: &[&str] = &[
     "auto_increment_increment",
@@ -295,7 +298,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("disabled_storage_engines", Global, Never, Text, "", "Engines that new tables may not use."),
     row("disconnect_on_expired_password", Global, AtStart, Bool, "ON", "Refuse a client whose password has expired, unless it says that it can set a new one (error 1862); OFF lets it in for that."),
     row("div_precision_increment", Both, Anytime, Only("4"), "4", "Digits that a division adds."),
-    row("enforce_gtid_consistency", Global, Anytime, Only("ON"), "ON", "Statements that could not have one GTID are refused."),
+    row("enforce_gtid_consistency", Global, Anytime, Word(&["OFF", "ON", "WARN"]), "ON", "Nothing depends on it: every statement can have its GTIDs. gtid_mode=ON needs it to be ON."),
     row("error_count", Session, Never, int(0, 65535), "0", "Errors of the last statement.")
         .read(Source::Session(|session| Value::UInt(session.diagnostic_counts().1))),
     row("event_scheduler", Global, Anytime, Only("OFF"), "OFF", "There are no events."),
@@ -309,8 +312,8 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Int(|session, value| session.group_concat_max_len = value)),
     row("gtid_executed", Global, Never, Text, "", "GTIDs of every transaction in the binlog or purged from it.")
         .read(Source::GtidExecuted),
-    row("gtid_mode", Global, Anytime, Only("ON"), "ON", "Every transaction has a GTID."),
-    row("gtid_next", Session, Anytime, Text, "AUTOMATIC", "GTID of the next transaction, as UUID:NUMBER, or AUTOMATIC.")
+    row("gtid_mode", Global, Anytime, Word(GTID_MODES), "ON", "Whether new transactions have GTIDs: ON, or OFF for anonymous ones. It is chosen at the start; what is in between is not supported."),
+    row("gtid_next", Session, Anytime, Text, "AUTOMATIC", "GTID of the next transaction, as UUID:NUMBER, or AUTOMATIC; with gtid_mode=OFF AUTOMATIC or ANONYMOUS.")
         .restricted()
         .read(Source::Session(|session| Value::text(session.gtid_next()))),
     row("gtid_owned", Both, Never, Text, "", "GTIDs that sessions have chosen for their next transactions.")

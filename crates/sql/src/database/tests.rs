@@ -30,7 +30,7 @@ use cohort_engine::redb::{Redb, RedbOptions};
 use cohort_io::sync::Mutex;
 use cohort_io::{SimDisk, SystemClock};
 use cohort_journal::JournalOptions;
-use cohort_txn::{CommitProtocol, CommitSettings, Engines, Recovered, StoreOptions};
+use cohort_txn::{CommitProtocol, CommitSettings, Engines, GtidMode, Recovered, StoreOptions};
 
 use super::*;
 use crate::session::StandIn;
@@ -68,6 +68,7 @@ impl Disk {
             log_bin: true,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-test".to_owned() },
+            gtid_mode: GtidMode::On,
             server_uuid: "11111111-2222-3333-4444-555555555555".parse().expect("a UUID"),
             settings: CommitSettings::durable(1 << 30),
             checkpoint_bytes: 1 << 30,

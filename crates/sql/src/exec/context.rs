@@ -197,7 +197,7 @@ impl StatementContext for Statement<'_> {
         }
     }
 
-    fn wait_for_gtids(&self, set: &GtidSet, time: Option<Duration>) -> bool {
+    fn wait_for_gtids(&self, set: &GtidSet, time: Option<Duration>) -> Result<bool, SqlError> {
         let deadline = time.and_then(|time| Instant::now().checked_add(time));
         self.env.wait_for_gtids(set, deadline, &|| self.session.interrupt_ref().is_killed())
     }

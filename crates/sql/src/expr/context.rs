@@ -107,10 +107,10 @@ pub trait StatementContext {
     fn set_last_insert_id(&self, id: u64);
     /// Waits; true if the wait was interrupted by KILL.
     fn sleep(&self, duration: Duration) -> bool;
-    /// Waits until all of `set` is executed, so long at most; false if it is not by then, or KILL came. Where there is no
-    /// server, nothing is executed.
-    fn wait_for_gtids(&self, set: &GtidSet, _time: Option<Duration>) -> bool {
-        set.is_empty()
+    /// Waits until all of `set` is executed, so long at most; false if it is not by then, or KILL came. 3062 where
+    /// transactions are anonymous. Where there is no server, nothing is executed.
+    fn wait_for_gtids(&self, set: &GtidSet, _time: Option<Duration>) -> Result<bool, SqlError> {
+        Ok(set.is_empty())
     }
     /// GET_LOCK, of a name in lower case; false after `timeout`. Where there is no server, every name is free.
     fn lock_name(&self, _name: &str, _timeout: Duration) -> Result<bool, SqlError> {

@@ -5,6 +5,8 @@
 //!                          └──▸ executed ── SET ──▸ …
 //! ```
 //!
+//! With `gtid_mode=OFF` it is automatic or anonymous, which comes to the same: no transaction has a GTID.
+//!
 //! Nobody else can have an owned GTID; a transaction takes it along when it is handed to the commit. If the chosen GTID was
 //! executed before, every change is skipped without a word. After a used one nothing can be changed before another SET
 //! (error 1837). Statements that change nothing always run.
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cohort_binlog::Gtid;
-use cohort_txn::{GtidClaim, OwnedGtid, Store, Transaction};
+use cohort_txn::{GtidClaim, GtidMode, OwnedGtid, Store, Transaction};
 
 use super::SessionState;
 use crate::error::{
@@ -28,9 +30,11 @@ use crate::error::{
 /// What the session's next transaction has for a GTID.
 #[derive(Debug, Default)]
 pub(crate) enum GtidNext {
-    /// The lowest free number of this server.
+    /// The lowest free number of this server, if transactions have GTIDs.
     #[default]
     Automatic,
+    /// None.
+    Anonymous,
     /// The one chosen, which is the session's until its transaction ends.
     Owned(OwnedGtid),
     /// The one chosen, which an earlier transaction had.
@@ -53,6 +57,7 @@ impl SessionState {
     pub fn gtid_next(&self) -> String {
         match &*self.gtid_next.borrow() {
             GtidNext::Automatic => "AUTOMATIC".to_owned(),
+            GtidNext::Anonymous => "ANONYMOUS".to_owned(),
             GtidNext::Owned(owned) => owned.gtid().to_string(),
             GtidNext::Executed(gtid) | GtidNext::Used(gtid) => gtid.to_string(),
         }
@@ -74,7 +79,7 @@ impl SessionState {
 
     /// `SET gtid_next`, by the session of `connection`. Waits while another session owns the GTID: 1205 after
     /// `lock_wait_timeout`, 1317 if it is killed. 1766 within a transaction, 1231 if the text is no GTID, 1781 without a
-    /// binlog, 1782 for ANONYMOUS, 1790 while a GTID is owned.
+    /// binlog or with `gtid_mode=OFF`, 1782 for ANONYMOUS otherwise, 1790 while a GTID is owned.
     pub fn choose_gtid(&mut self, store: &Arc<Store>, connection: u64, text: &str) -> Result<(), SqlError> {
         if self.in_transaction() {
             return Err(SqlError::new(ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION, &[&"gtid_next"]));
@@ -85,7 +90,10 @@ impl SessionState {
         let next = if text.eq_ignore_ascii_case("AUTOMATIC") {
             GtidNext::Automatic
         } else if text.eq_ignore_ascii_case("ANONYMOUS") {
-            return Err(SqlError::new(ER_CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON, &[]));
+            if store.gtid_mode() == GtidMode::On {
+                return Err(SqlError::new(ER_CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON, &[]));
+            }
+            GtidNext::Anonymous
         } else {
             let gtid = text.parse().map_err(|_| SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&"gtid_next", &text]))?;
             self.claim_gtid(store, connection, gtid)?
@@ -95,7 +103,7 @@ impl SessionState {
     }
 
     fn claim_gtid(&self, store: &Arc<Store>, connection: u64, gtid: Gtid) -> Result<GtidNext, SqlError> {
-        if !store.log_bin() {
+        if !store.log_bin() || store.gtid_mode() == GtidMode::Off {
             return Err(SqlError::new(ER_CANT_SET_GTID_NEXT_TO_GTID_WHEN_GTID_MODE_IS_OFF, &[]));
         }
         let deadline = Instant::now().checked_add(self.table_lock_timeout);
@@ -112,7 +120,7 @@ impl SessionState {
     /// one is not to be logged.
     pub(crate) fn admit_change(&self) -> Result<Admission, SqlError> {
         match &*self.gtid_next.borrow() {
-            GtidNext::Automatic => Ok(Admission::Run),
+            GtidNext::Automatic | GtidNext::Anonymous => Ok(Admission::Run),
             GtidNext::Owned(_) if !self.log_to_binlog => Err(not_logged()),
             GtidNext::Owned(_) => Ok(Admission::Run),
             GtidNext::Executed(_) => Ok(Admission::Skip),

@@ -86,7 +86,7 @@ pub(super) fn divergences(
 /// Names the transactions, as far as the binlog does.
 fn gtids<'l>(transactions: impl Iterator<Item = &'l LoggedTransaction>) -> String {
     let mut set = GtidSet::new();
-    transactions.for_each(|one| set.insert(one.gtid));
+    transactions.filter_map(|one| one.gtid).for_each(|gtid| set.insert(gtid));
     match set.to_string() {
         empty if empty.is_empty() => empty,
         named => format!(": {named}"),

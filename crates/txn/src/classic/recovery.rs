@@ -186,7 +186,8 @@ struct CoordinatorLog {
 pub(super) struct LoggedTransaction {
     /// Number in its XID; the journal gives XA transactions none.
     pub xid: Option<u64>,
-    pub gtid: Gtid,
+    /// None of an anonymous one.
+    pub gtid: Option<Gtid>,
     /// Where it ends.
     pub end: BinlogPosition,
     /// It is no DDL and nothing of XA.
@@ -406,7 +407,7 @@ fn read_on((mut reader, mut log): (BinlogReader, CoordinatorLog)) -> Result<Coor
         }
         if let Some(transaction) = unfinished.take_if(|transaction| transaction.end.offset == end) {
             log.end = transaction.end;
-            log.gtids.insert(transaction.gtid);
+            transaction.gtid.into_iter().for_each(|gtid| log.gtids.insert(gtid));
             log.transactions.push(transaction);
         }
     }

@@ -3,6 +3,7 @@
 mod checks;
 mod crashes;
 mod divergence;
+mod gtid_modes;
 mod handover;
 mod sessions;
 mod starts;
@@ -102,11 +103,12 @@ fn insert_all(store: &Arc<Store>, ids: impl IntoIterator<Item = u64>) {
 
 /// Runs transfers one after the other, with rotations between; returns the ids that were acknowledged.
 fn run(disk: &SimDisk, protocol: CommitProtocol) -> Vec<u64> {
-    run_with(disk, protocol, protocol != CommitProtocol::TcMmap)
+    let log_bin = protocol != CommitProtocol::TcMmap;
+    run_with(disk, protocol, StoreOptions { log_bin, ..Machine::options(1) })
 }
 
-fn run_with(disk: &SimDisk, protocol: CommitProtocol, log_bin: bool) -> Vec<u64> {
-    let Ok((store, _)) = open_with(disk, protocol, log_bin) else { return Vec::new() };
+fn run_with(disk: &SimDisk, protocol: CommitProtocol, options: StoreOptions) -> Vec<u64> {
+    let Ok((store, _)) = open_as(disk, protocol, options) else { return Vec::new() };
     let mut acknowledged = Vec::new();
     for id in 1..=TRANSFERS {
         match transfer(&store, id) {
@@ -144,7 +146,7 @@ impl EngineSource for Source<'_> {
 
 /// Opens with any protocol, after whichever wrote the logs.
 fn hand_over(disk: &SimDisk, protocol: CommitProtocol) -> Result<(Arc<Store>, StartReport), OpenError> {
-    hand_over_with(disk, protocol, true)
+    hand_over_with(disk, protocol, &|| Machine::options(1))
 }
 
 const MARK: &str = "/data/mark";
@@ -152,12 +154,11 @@ const MARK: &str = "/data/mark";
 fn hand_over_with(
     disk: &SimDisk,
     protocol: CommitProtocol,
-    log_bin: bool,
+    options: &dyn Fn() -> StoreOptions,
 ) -> Result<(Arc<Store>, StartReport), OpenError> {
     let (fs, clock) = (Arc::new(disk.clone()), Arc::new(SimClock::new(1_700_000_000_000_000)));
-    let options = || StoreOptions { log_bin, ..Machine::options(1) };
     let (mark, engines) = (MARK.into(), Source(disk));
-    let directory = DataDirectory { fs: fs.clone(), clock: clock.clone(), mark, options: &options, engines: &engines };
+    let directory = DataDirectory { fs: fs.clone(), clock: clock.clone(), mark, options, engines: &engines };
     let mut report = None;
     let store = directory.open_stepped(protocol, &mut |reported| match reported {
         StartupEvent::Progress(_) => {}

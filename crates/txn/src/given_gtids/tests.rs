@@ -75,7 +75,7 @@ fn a_transaction_that_changes_nothing_is_logged_for_its_gtid() {
         let mut events = Vec::new();
         while let Some(event) = reader.next_event().expect("whole") {
             match event.decode().expect("known") {
-                EventBody::Gtid(gtid) => events.push(gtid.gtid.to_string()),
+                EventBody::Gtid(gtid) => events.push(gtid.gtid_text()),
                 EventBody::Query(query) => events.push(String::from_utf8_lossy(query.sql).into_owned()),
                 EventBody::Xid(_) => events.push("XID".to_owned()),
                 _ => {}

@@ -56,7 +56,7 @@ fn wait(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let seconds = args.get(1).map_or(Ok(0.0), |seconds| to_f64(seconds, args.cx))?;
     let wrong = |_| SqlError::new(ER_WRONG_ARGUMENTS, &[&"WAIT_FOR_EXECUTED_GTID_SET."]);
     let time = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
-    let executed = args.cx.statement.wait_for_gtids(&set, Some(time).filter(|time| !time.is_zero()));
+    let executed = args.cx.statement.wait_for_gtids(&set, Some(time).filter(|time| !time.is_zero()))?;
     args.cx.statement.check_killed()?;
     Ok(Value::Int(i64::from(!executed)))
 }

@@ -18,7 +18,12 @@ fn at(offset: u64) -> BinlogPosition {
 /// The transaction with the number `end` / 100, which ends there.
 fn logged(end: u64) -> LoggedTransaction {
     let number = end / 100;
-    LoggedTransaction { xid: Some(number), gtid: Gtid { uuid: SERVER, gno: number }, end: at(end), has_rows: true }
+    LoggedTransaction {
+        xid: Some(number),
+        gtid: Some(Gtid { uuid: SERVER, gno: number }),
+        end: at(end),
+        has_rows: true,
+    }
 }
 
 /// An engine of two: what it knows of itself and of the other, and what it holds prepared.

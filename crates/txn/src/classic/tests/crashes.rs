@@ -50,7 +50,8 @@ fn crash_at_every_operation(protocol: CommitProtocol, log_bin: bool) {
         }
         let fault = disk.operations() + operation;
         disk.set_fault(fault, Fault::PowerCut);
-        let acknowledged = run_with(&disk, protocol, log_bin);
+        let options = StoreOptions { log_bin, gtid_mode: mode_of(operation), ..Machine::options(1) };
+        let acknowledged = run_with(&disk, protocol, options);
         let finished = disk.operations() <= fault;
         let mut disk = disk.crash();
         if operation % 2 == 1 {

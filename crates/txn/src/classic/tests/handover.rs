@@ -183,12 +183,13 @@ fn nothing_of_the_journal_looks_lost_to_the_protocol_after_it() {
 fn a_directory_without_a_mark_was_written_by_the_journal() {
     for (log_bin, next) in [(true, CommitProtocol::Mysql57), (false, CommitProtocol::TcMmap)] {
         let disk = SimDisk::new(1);
-        let (store, _) = hand_over_with(&disk, CommitProtocol::Journal, log_bin).expect("a new store");
+        let options = || StoreOptions { log_bin, ..Machine::options(1) };
+        let (store, _) = hand_over_with(&disk, CommitProtocol::Journal, &options).expect("a new store");
         insert_all(&store, 1..=3);
         drop(store);
         let disk = disk.crash();
         disk.remove(Path::new(MARK)).expect("it was there");
-        let (store, report) = hand_over_with(&disk, next, log_bin).expect("a start");
+        let (store, report) = hand_over_with(&disk, next, &options).expect("a start");
         assert!(matches!(&report, StartReport::Journal(report) if report.records > 0), "{next}: {report}");
         assert_eq!(found(&disk, &store).rows[0], [1, 2, 3], "{next}");
     }

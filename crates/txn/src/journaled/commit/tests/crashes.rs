@@ -36,7 +36,8 @@ fn crash_at_every_operation(machine: fn(u64) -> Machine) {
         seed += 1;
         let machine = machine(seed);
         machine.disk.set_fault(operation, Fault::PowerCut);
-        let acknowledged = run(&machine, 1, TRANSFERS);
+        let options = StoreOptions { gtid_mode: mode_of(operation), ..Machine::options(1) };
+        let acknowledged = run_with(&machine, options, 1, TRANSFERS);
         let finished = machine.disk.operations() <= operation;
         let machine = machine.crash_again_and_again(operation);
         let context = format!("crash at operation {operation}");

@@ -8,9 +8,9 @@ use cohort_engine::EngineId;
 use cohort_engine::memory::MemoryEngine;
 
 use super::*;
-use crate::SpillSettings;
 use crate::given_gtids::GtidClaim;
 use crate::transaction::Transaction;
+use crate::{GtidMode, SpillSettings};
 
 const TRANSFERS: u64 = 9;
 
@@ -46,9 +46,10 @@ fn large_transfer(store: &Arc<Store>, id: u64) -> Result<Committed, CommitError>
 }
 
 /// Large transfers and others by turns, with checkpoints between; those that were acknowledged.
-fn run_large(machine: &Machine) -> Vec<u64> {
+fn run_large(machine: &Machine, gtid_mode: GtidMode) -> Vec<u64> {
     let mut acknowledged = Vec::new();
-    let Ok((store, _)) = machine.recover_with(options()) else { return acknowledged };
+    let options = StoreOptions { gtid_mode, ..options() };
+    let Ok((store, _)) = machine.recover_with(options) else { return acknowledged };
     for id in 1..=TRANSFERS {
         let committed = if id % 4 == 0 { transfer(&store, id) } else { large_transfer(&store, id) };
         match committed {
@@ -74,7 +75,7 @@ fn large_files(disk: &cohort_io::SimDisk) -> Vec<String> {
 #[test]
 fn large_transactions_are_committed_in_files_of_their_own() {
     let machine = Machine::new(1);
-    assert_eq!(run_large(&machine).len() as u64, TRANSFERS);
+    assert_eq!(run_large(&machine, GtidMode::On).len() as u64, TRANSFERS);
     let machine = machine.crash();
     let (store, report) = machine.recover_with(options()).expect("a recovery");
     let acknowledged: Vec<u64> = (1..=TRANSFERS).collect();
@@ -94,7 +95,7 @@ fn crash_at_every_operation(machine: fn(u64) -> Machine) {
         seed += 1;
         let machine = machine(seed);
         machine.disk.set_fault(operation, Fault::PowerCut);
-        let acknowledged = run_large(&machine);
+        let acknowledged = run_large(&machine, mode_of(operation));
         let finished = machine.disk.operations() <= operation;
         let machine = machine.crash_again_and_again(operation);
         let context = format!("crash at operation {operation}");
@@ -160,7 +161,7 @@ fn an_error_at_any_operation_of_large_transactions_loses_nothing_acknowledged() 
         for operation in 0.. {
             let machine = Machine::new(operation + 1);
             machine.disk.set_fault(operation, fault);
-            let acknowledged = run_large(&machine);
+            let acknowledged = run_large(&machine, GtidMode::On);
             let finished = machine.disk.operations() <= operation;
             let machine = machine.crash();
             let context = format!("{fault:?} at operation {operation}");
