@@ -281,6 +281,51 @@ fn a_mysql_replica_follows_by_position_and_by_gtid() -> Result<()> {
     server.stop().map(drop)
 }
 
+/// Large transactions and definitions with rows among others.
+#[test]
+fn replicas_follow_a_source_without_gtids_by_position() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let launch = Launch::new(scratch.path().join("source")).option("--gtid-mode=OFF");
+    let mut server = launch.option("--binlog-cache-size=4096").start()?;
+    let mut replicas = Vec::new();
+    if MariaDb::installed().is_some() {
+        replicas.push(Replica::start(&scratch.path().join("mariadb"))?);
+    } else {
+        println!("not run: mariadb-server is not installed");
+    }
+    if let Some(home) = fetched("peers/mysql-5.6.24", "scripts/peers.sh") {
+        let options = ["--server-id=56", "--gtid-mode=OFF"];
+        replicas
+            .push(Replica { server: MariaDb::start_mysql_replica(&home, &scratch.path().join("mysql"), &options)? });
+    }
+    let (name, begin) = status(&server)?;
+    replicas.iter().try_for_each(|replica| replica.follow(&server, &name, begin.into()))?;
+    let mut conn = server.connect()?;
+    TABLES.iter().try_for_each(|sql| conn.query_drop(sql))?;
+    for from in [10_000, 20_000] {
+        load(&server, from)?;
+        let mut conn = server.connect()?;
+        conn.query_drop(format!(
+            "INSERT INTO d.a SELECT id + {from}0, REPEAT(v, 5), f, at FROM d.a WHERE id BETWEEN {from} AND {from} + 9999"
+        ))?;
+        conn.query_drop(format!("CREATE TABLE d.rows{from} (KEY (v)) SELECT id, v FROM d.b"))?;
+        for replica in &replicas {
+            replica.catch_up(&server)?;
+            ensure_equal(&server, replica)?;
+            let name = format!("d.rows{from}");
+            ensure!(rows(&mut conn, &name)? == rows(&mut replica.connect()?, &name)?, "{name}");
+        }
+        drop(conn);
+        server = server.kill_and_restart()?;
+        replicas.iter().try_for_each(|replica| replica.follow_again(&server))?;
+    }
+    ensure!(
+        server.connect()?.query_first::<String, _>("SELECT @@GLOBAL.gtid_executed")?.is_some_and(|set| set.is_empty())
+    );
+    replicas.into_iter().try_for_each(Replica::stop)?;
+    server.stop().map(drop)
+}
+
 #[test]
 fn a_mariadb_replica_follows_through_rotations_and_crashes_of_its_source() -> Result<()> {
     if MariaDb::installed().is_none() {
