@@ -14,6 +14,7 @@ use cohort_sim::machine::{BINLOG_DIR, Machine, Settings};
 use cohort_sim::rows::Rows;
 use cohort_sql::SessionState;
 use cohort_sql::session::{BinlogFormat, StandIn};
+use cohort_txn::GtidMode;
 
 /// Positions and checksums are put right.
 const RESEAL: u8 = 1;
@@ -150,8 +151,9 @@ fn reseal(bytes: &mut [u8]) {
 /// The binlog of a server that has made tables of every type and changed them, its index, GTID sets.
 pub fn seeds() -> Vec<Vec<u8>> {
     let machine = Machine::new(1);
-    let database =
-        machine.open(Settings { segment_bytes: 1 << 20, binlog_bytes: 1 << 30, log_bin: true }).expect("a new server");
+    let database = machine
+        .open(Settings { segment_bytes: 1 << 20, binlog_bytes: 1 << 30, log_bin: true, gtid_mode: GtidMode::On })
+        .expect("a new server");
     let mut state = SessionState::new();
     state.fixed_now_us = Some(1_700_000_000_000_000);
     let run = |state: &mut SessionState, sql: &str| {

@@ -14,7 +14,7 @@ use cohort_sim::machine::{JOURNAL_DIR, Machine, Settings};
 use cohort_sim::rows::Rows;
 use cohort_sql::SessionState;
 use cohort_sql::session::StandIn;
-use cohort_txn::{Records, read_journal};
+use cohort_txn::{GtidMode, Records, read_journal};
 
 /// Checksums are put right.
 const RESEAL: u8 = 1;
@@ -137,7 +137,8 @@ fn journal() -> &'static Files {
     static FILES: OnceLock<Files> = OnceLock::new();
     FILES.get_or_init(|| {
         let machine = Machine::new(1);
-        let sizes = Settings { segment_bytes: 6 * BLOCK as u64, binlog_bytes: 700, log_bin: true };
+        let sizes =
+            Settings { segment_bytes: 6 * BLOCK as u64, binlog_bytes: 700, log_bin: true, gtid_mode: GtidMode::On };
         let database = machine.open(sizes).expect("a new server");
         let mut state = SessionState::new();
         state.fixed_now_us = Some(1_700_000_000_000_000);

@@ -16,6 +16,7 @@ use cohort_sql::parse::split_statement;
 use cohort_sql::session::StandIn;
 use cohort_sql::types::temporal::{Date, DateTime};
 use cohort_sql::{Database, Outcome, SessionState, SqlError, Value};
+use cohort_txn::GtidMode;
 
 const TABLES: [&str; 7] = [
     "CREATE DATABASE d",
@@ -28,7 +29,8 @@ const TABLES: [&str; 7] = [
     "INSERT INTO d.v (k, y) VALUES ('a', 2024), ('A', NULL), (NULL, 1999)",
 ];
 
-const SETTINGS: Settings = Settings { segment_bytes: 64 << 10, binlog_bytes: 1 << 30, log_bin: true };
+const SETTINGS: Settings =
+    Settings { segment_bytes: 64 << 10, binlog_bytes: 1 << 30, log_bin: true, gtid_mode: GtidMode::On };
 
 /// Of one input.
 const STATEMENTS_MAX: usize = 8;

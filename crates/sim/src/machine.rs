@@ -59,7 +59,8 @@ const LAYER_BYTES: usize = 128 << 10;
 /// Events of a transaction that goes to files while it runs, under the journal.
 const SPILL_BYTES: u64 = 4000;
 
-/// What does not change in a run: sizes, small so that a short run crosses them, and whether there is a binlog.
+/// How a server is started: with sizes so small that a short run crosses them, with a binlog or without, with GTIDs or
+/// without.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Of a journal segment, bytes.
@@ -67,6 +68,7 @@ pub struct Settings {
     /// After which a binlog file ends, bytes.
     pub binlog_bytes: u64,
     pub log_bin: bool,
+    pub gtid_mode: GtidMode,
 }
 
 /// The engines of a disk in either form.
@@ -217,7 +219,7 @@ impl Machine {
             log_bin: settings.log_bin,
             tc_log: "/data/tc.log".into(),
             identity: ServerIdentity { server_id: 1, server_version: "8.0.40-simulated".to_owned() },
-            gtid_mode: GtidMode::On,
+            gtid_mode: settings.gtid_mode,
             server_uuid,
             settings: CommitSettings {
                 spill: SpillSettings { events_bytes: SPILL_BYTES.into(), writes_bytes: (3 * SPILL_BYTES).into() },

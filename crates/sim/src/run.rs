@@ -25,7 +25,8 @@ use cohort_sql::error::{
 use cohort_sql::session::StandIn;
 use cohort_sql::{Database, SessionState, Value};
 use cohort_txn::{
-    ClassicReport, CommitError, CommitProtocol, Committed, LaidOutCohort, Reply, StartReport, Store, WrittenCohort,
+    ClassicReport, CommitError, CommitProtocol, Committed, GtidMode, LaidOutCohort, Reply, StartReport, Store,
+    WrittenCohort,
 };
 
 use crate::check::{self, Tables};
@@ -144,7 +145,7 @@ pub fn run(seed: u64, printing: Printing) -> Result<Report> {
         _ => (&DIVERGING[..], true),
     };
     let (segment_bytes, binlog_bytes) = (4096 * (3 + random.below(12)), 600 + random.below(8000));
-    let settings = Settings { segment_bytes, binlog_bytes, log_bin };
+    let settings = Settings { segment_bytes, binlog_bytes, log_bin, gtid_mode: GtidMode::On };
     let protocol = protocols[random.below(protocols.len() as u64) as usize];
     let sessions = 1 + random.below(8);
     let mut machine = Machine::new(random.below(u64::MAX));
@@ -185,8 +186,8 @@ pub fn run(seed: u64, printing: Printing) -> Result<Report> {
     // What a stop leaves is what the next start finds, without anything to do again.
     database.store().close().map_err(anyhow::Error::msg).context("a clean stop")?;
     let machine = machine.after_power_cut();
-    run.choose_protocol();
-    let (database, report) = machine.open_under(settings, run.protocol).context("the start after a clean stop")?;
+    run.choose_start();
+    let (database, report) = machine.open_under(run.settings, run.protocol).context("the start after a clean stop")?;
     ensure!(report.is_clean(), "a clean stop left something to do: {report}");
     run.settle(&database, &machine)?;
     run.report.trace = run.trace.finish();
@@ -258,7 +259,7 @@ impl Run {
     fn recover(&mut self, mut machine: Machine) -> Result<(Machine, Arc<Database>, StartReport)> {
         // What a cut recovery found to differ, the next one does not report again.
         while self.protocols != *DIVERGING && self.chance(40) {
-            self.choose_protocol();
+            self.choose_start();
             let operation = self.random.below(60);
             machine.disk().set_fault(operation, Fault::PowerCut);
             // Whether it came up or not: the power goes.
@@ -268,7 +269,7 @@ impl Run {
             machine = machine.after_power_cut();
             self.note(machine.binlog_directory());
         }
-        self.choose_protocol();
+        self.choose_start();
         let opened = machine.open_under(self.settings, self.protocol);
         let (database, report) = opened.context("the server does not start again")?;
         // Without the times that it took.
@@ -283,8 +284,11 @@ impl Run {
         Ok((machine, database, report))
     }
 
-    /// Which protocol the next start asks for.
-    fn choose_protocol(&mut self) {
+    /// Which protocol and which mode the next start asks for.
+    fn choose_start(&mut self) {
+        let gtid_mode = if self.chance(30) { GtidMode::Off } else { GtidMode::On };
+        self.settings.gtid_mode = gtid_mode;
+        self.note(format!("{gtid_mode:?}"));
         if self.chance(40) {
             let next = self.protocols[self.random.below(self.protocols.len() as u64) as usize];
             self.report.switches += u64::from(next != self.protocol);

@@ -31,7 +31,7 @@ use anyhow::{Context, Result, ensure};
 use cohort_io::sync::Mutex;
 use cohort_io::{Fault, SeededRandom};
 use cohort_sql::Database;
-use cohort_txn::CommitProtocol;
+use cohort_txn::{CommitProtocol, GtidMode};
 
 use crate::machine::{Machine, Settings};
 use crate::mount::Mounted;
@@ -154,9 +154,9 @@ impl Sweep {
     }
 
     /// Starts a server; adds to `reported` in what it said that binlog and engines differ.
-    fn open(&self, machine: &Machine, reported: &mut Vec<String>) -> Result<Arc<Database>> {
+    fn open(&self, machine: &Machine, gtid_mode: GtidMode, reported: &mut Vec<String>) -> Result<Arc<Database>> {
         let log_bin = self.protocol.has_binlog();
-        let settings = Settings { segment_bytes: SEGMENT_BYTES, binlog_bytes: BINLOG_BYTES, log_bin };
+        let settings = Settings { segment_bytes: SEGMENT_BYTES, binlog_bytes: BINLOG_BYTES, log_bin, gtid_mode };
         machine.open_listening(settings, self.protocol, &mut |report| reported.extend_from_slice(divergences(&report)))
     }
 
@@ -166,7 +166,8 @@ impl Sweep {
         let machine = self.new_machine(random.below(u64::MAX));
         machine.disk().set_fault(operation, fault);
         let mut memory = Memory::default();
-        let opened = self.open(&machine, &mut Vec::new());
+        let gtid_mode = if operation.is_multiple_of(3) { GtidMode::Off } else { GtidMode::On };
+        let opened = self.open(&machine, gtid_mode, &mut Vec::new());
         let ran: Result<()> = opened.as_ref().map_or(Ok(()), |database| {
             let listener = Listener::begin(database.store())?;
             let mut clients = Clients::new(database.clone(), machine.disk(), machine.first_engine(), &mut memory);
@@ -225,7 +226,7 @@ impl Sweep {
         let Stopped { machine, mut memory, mut promise } = stopped;
         machine.disk().set_fault(operation, fault);
         let mut reported = Vec::new();
-        let opened = self.open(&machine, &mut reported);
+        let opened = self.open(&machine, GtidMode::On, &mut reported);
         let operations = machine.disk().operations();
         let reached = operations > operation;
         stats.recovery_operations = stats.recovery_operations.max(operations);
@@ -261,7 +262,7 @@ impl Sweep {
     fn go_on(&self, stopped: Stopped, stats: &mut SweepStats) -> Result<()> {
         let Stopped { machine, mut memory, mut promise } = stopped;
         let mut reported = Vec::new();
-        let database = self.open(&machine, &mut reported).context("the server does not start")?;
+        let database = self.open(&machine, GtidMode::On, &mut reported).context("the server does not start")?;
         stats.recovery_operations = stats.recovery_operations.max(machine.disk().operations());
         stats.divergences += u64::from(!reported.is_empty());
         self.hear(&reported, &mut promise)?;
@@ -279,7 +280,7 @@ impl Sweep {
         judge(&database, machine.disk(), promise, &mut memory).context("after going on")?;
         let machine = machine.after_power_cut();
         drop(database);
-        let database = self.open(&machine, &mut Vec::new()).context("the server does not start again")?;
+        let database = self.open(&machine, GtidMode::On, &mut Vec::new()).context("the server does not start again")?;
         judge(&database, machine.disk(), promise, &mut memory).context("after another power cut")?;
         // As above, for the engines that close now.
         machine.disk().crash();
