@@ -9,7 +9,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::read::Handle;
+use crate::handle::Handle;
 
 /// The price of a flush and of its part of a compaction, in entries stepped over, besides
 /// [`STEPS_PER_ENTRY`].

@@ -25,6 +25,7 @@
 //! Files of an unfinished [`Engine::load`] lie in `loading/` and go away at open. What was staged of large transactions
 //! lies in `staged/` and stays there until it is applied or given up (`staged.rs`).
 
+mod handle;
 mod hidden;
 mod log_format;
 mod open;

@@ -12,10 +12,12 @@ use rust_rocksdb::{
     WriteBatch, WriteOptions,
 };
 
+use crate::handle::Handle;
 use crate::positions::Positions;
-use crate::read::{Handle, Shared};
+use crate::read::Shared;
 use crate::stats::Events;
 use crate::upkeep::{self, Upkeep};
+use crate::young_files::TARGET_FILE_SIZE;
 use crate::{FORMAT_VERSION, RocksDb, is_no_space, read_error, staged, torn_manifest};
 use cohort_engine::stored::{self, POSITION_KEY};
 use cohort_engine::{OpenError, Position, ReadError};
@@ -163,9 +165,6 @@ const SCAN_STEPS_MAX: u64 = 32;
 /// Files of the youngest level at which RocksDB slows writers down, and at which it stops them.
 const LEVEL0_FILES_SLOW: i32 = 56;
 const LEVEL0_FILES_STOP: i32 = 80;
-
-/// Size at which a file of a level is closed and the next begun, bytes.
-pub(super) const TARGET_FILE_SIZE: u64 = 64 << 20;
 
 pub(super) fn build(options: &RocksDbOptions) -> Options {
     let mut built = Options::default();

@@ -13,7 +13,7 @@ use rust_rocksdb::event_listener::{
 };
 use rust_rocksdb::properties;
 
-use crate::read::Handle;
+use crate::handle::Handle;
 use crate::{NAME, RocksDb, upkeep, write_error};
 use cohort_engine::{SyncCallersLog, WriteError};
 

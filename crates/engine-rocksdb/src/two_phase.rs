@@ -25,9 +25,10 @@ use rust_rocksdb::{
     WriteBatchWithTransaction, WriteOptions,
 };
 
+use crate::handle::Transactional;
 use crate::open::{self, RocksDbOptions};
 use crate::positions::Positions;
-use crate::read::{self, RangeCursor, Shared, Transactional};
+use crate::read::{self, RangeCursor, Shared};
 use crate::stats::Events;
 use crate::{FORMAT_VERSION, NAME, fill, torn_log, torn_manifest, upkeep, write_error};
 use cohort_engine::stored::{self, POSITION_KEY};

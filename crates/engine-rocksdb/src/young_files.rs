@@ -4,18 +4,21 @@
 //! has four files, whatever is read, so that a table that is read more than it is written keeps up to three of them for good.
 //! So scans save up: once they have spent on merging what a compaction would have cost, it runs, on a thread of its own.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 
+use cohort_io::scheduling::{give_way, take_long_slices};
 use cohort_io::sync::Mutex;
 use rust_rocksdb::compaction::{CompactionCancellationToken, CompactionOptions};
 use rust_rocksdb::properties;
 
-use crate::open::TARGET_FILE_SIZE;
-use crate::read::{Handle, Shared};
+use crate::handle::Handle;
 
+/// Size at which a file of a level is closed and the next begun, bytes.
+pub(super) const TARGET_FILE_SIZE: u64 = 64 << 20;
 /// What a search in one more file costs, in entries merged.
 const ENTRIES_PER_SEEK: u64 = 30;
 /// Bytes that a compaction rewrites in the time that merging an entry with one more file takes.
@@ -34,7 +37,11 @@ pub(super) struct YoungFiles {
 impl YoungFiles {
     /// Counts a scan that has made `seeks` searches, of `searched` files and memtables in all, and given `entries`. Begins
     /// a compaction when it is worth one.
-    pub(super) fn scanned<D: Handle>(&self, db: &Arc<Shared<D>>, seeks: u64, searched: u64, entries: u64) {
+    pub(super) fn scanned<H, D>(&self, db: &Arc<D>, seeks: u64, searched: u64, entries: u64)
+    where
+        H: Handle,
+        D: Deref<Target = H> + Send + Sync + 'static,
+    {
         let more = searched.saturating_sub(seeks);
         if more == 0 || seeks == 0 {
             return;
@@ -45,7 +52,7 @@ impl YoungFiles {
         if before / ENTRIES_PER_LOOK == now / ENTRIES_PER_LOOK {
             return;
         }
-        let Some(compaction) = Compaction::of(&db.handle) else {
+        let Some(compaction) = Compaction::of(&***db) else {
             self.merged.store(0, Relaxed);
             return;
         };
@@ -61,8 +68,7 @@ impl YoungFiles {
         self.merged.store(0, Relaxed);
         let (db, stop) = (db.clone(), self.stop.clone());
         // If there can be no thread, scans are as slow as before.
-        *running =
-            thread::Builder::new().name("young-files".into()).spawn(move || compaction.run(&db.handle, stop)).ok();
+        *running = thread::Builder::new().name("young-files".into()).spawn(move || compaction.run(&**db, stop)).ok();
     }
 
     /// Ends the compaction that runs, if there is one, and begins no other.
@@ -92,6 +98,8 @@ impl Compaction {
     }
 
     fn run(self, db: &impl Handle, stop: Arc<CompactionCancellationToken>) {
+        give_way(None);
+        take_long_slices(None);
         let mut options = CompactionOptions::default();
         options.set_output_file_size_limit(TARGET_FILE_SIZE);
         options.set_canceled(stop);
