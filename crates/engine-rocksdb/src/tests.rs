@@ -519,7 +519,8 @@ fn scans_over_young_files_begin_a_compaction() {
     const ROWS: u32 = 2000;
     let dir = TempDir::new().expect("a directory");
     let engine = RocksDb::open(dir.path(), &RocksDbOptions::default()).expect("open");
-    for round in 1..=3u8 {
+    // The engine's first position has a file of its own, and with four RocksDB compacts by itself.
+    for round in 1..=2u8 {
         let rows: Vec<_> = (0..ROWS).map(|number| put(&row(1, number), &[round; 20])).collect();
         let cohort: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
         engine.apply(&cohort, Position(round.into())).expect("apply");
@@ -527,7 +528,7 @@ fn scans_over_young_files_begin_a_compaction() {
     }
     let young = || engine.db.handle.live_files().expect("files").iter().filter(|file| file.level == 0).count();
     let before = young();
-    assert!(before > 1);
+    assert_eq!(before, 3);
     let range = KeyRange { lower: row(1, 0), upper: row(2, 0) };
     let deadline = Instant::now() + Duration::from_secs(120);
     while young() > 0 {
@@ -535,7 +536,7 @@ fn scans_over_young_files_begin_a_compaction() {
         let mut cursor = engine.cursor(&range, Direction::Forward).expect("a cursor");
         let mut seen = 0;
         while let Some(entry) = cursor.next().expect("an entry") {
-            assert_eq!(entry.value, [3; 20]);
+            assert_eq!(entry.value, [2; 20]);
             seen += 1;
         }
         assert_eq!(seen, ROWS);
