@@ -1,13 +1,15 @@
 //! The rows of the tables that WITH makes: once a statement, or once each time that the query runs whose surroundings they
-//! read, when they are first asked for, in a file beyond `tmp_table_size`.
+//! read, when they are first asked for, in a file beyond `tmp_table_size`. The same for derived tables that are asked for
+//! again and again.
+
+use std::rc::Rc;
 
 use hashbrown::HashSet;
-use std::rc::Rc;
 
 use super::Run;
 use super::insert::store_as;
 use super::operators::limit::Bounds;
-use super::subquery::{MadeRows, for_each};
+use super::subquery::{Derived, MadeRows, for_each};
 use crate::error::{ER_CTE_MAX_RECURSION_DEPTH, ER_DATA_TOO_LONG, SqlError, WARN_DATA_TRUNCATED};
 use crate::expr::write_group_key;
 use crate::memory::key_bytes;
@@ -35,19 +37,44 @@ pub(super) fn common(place: usize, run: &mut Run<'_>) -> Result<MadeRows, SqlErr
 
 fn make(plan: &CommonPlan, place: usize, run: &mut Run<'_>) -> Result<RowList, SqlError> {
     let mut rows = match plan {
-        CommonPlan::Query(query) => {
-            let mut rows = list(query.outputs.len(), run);
-            for_each(query, run.outer, run, &mut |run, row| {
-                run.step()?;
-                rows.push(row.to_vec(), run.session)?;
-                Ok(true)
-            })?;
-            rows
-        }
+        CommonPlan::Query(query) => rows_of(query, run)?,
         CommonPlan::Recursive(recursion) => rounds(recursion, place, run)?,
     };
     rows.end(run.session)?;
     Ok(rows)
+}
+
+fn rows_of(query: &QueryPlan, run: &mut Run<'_>) -> Result<RowList, SqlError> {
+    let mut rows = list(query.outputs.len(), run);
+    for_each(query, run.outer, run, &mut |run, row| {
+        run.step()?;
+        rows.push(row.to_vec(), run.session)?;
+        Ok(true)
+    })?;
+    Ok(rows)
+}
+
+/// The rows of a derived table, if these are kept: they are where a query asks for them that runs for rows around it, and the
+/// table is the same for all of those. Who only reads keeps them from the second time on, as most of them may not be wanted;
+/// who changes rows from the first, so that they are as they were before.
+pub(super) fn kept(query: &QueryPlan, run: &mut Run<'_>) -> Result<Option<MadeRows>, SqlError> {
+    if run.outer.is_empty() || !query.is_same_each_time() {
+        return Ok(None);
+    }
+    let nested = run.nested;
+    match nested.derived(query) {
+        Some(Derived::Made(rows)) => return Ok(Some(rows)),
+        None if nested.only_reads => {
+            nested.keep_derived(query, Derived::Asked);
+            return Ok(None);
+        }
+        None | Some(Derived::Asked) => {}
+    }
+    let mut rows = stack::with_room_for_query(|| rows_of(query, run))?;
+    rows.end(run.session)?;
+    let rows = Rc::new(rows);
+    nested.keep_derived(query, Derived::Made(rows.clone()));
+    Ok(Some(rows))
 }
 
 /// A list of rows that stays to the statement's end.

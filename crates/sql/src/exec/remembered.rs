@@ -107,7 +107,7 @@ pub(super) fn answer(
     let answer = subquery::ask(query, &asked.plan, outer, operands, run)?;
     let mut kept = kept.borrow_mut();
     kept.look_whether_found(run);
-    if nested.keeps_warned || run.session.diagnostics_given() == warnings {
+    if nested.only_reads || run.session.diagnostics_given() == warnings {
         kept.keep(key, &answer, run)?;
     }
     Ok(answer)

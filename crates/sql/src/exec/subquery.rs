@@ -29,10 +29,13 @@ pub(crate) struct Nested<'a> {
     answers: RefCell<Vec<Option<Rc<Answer>>>>,
     /// Of queries that read the row around; `None` where nothing is kept of them.
     remembered: Option<Vec<RefCell<Remembered>>>,
-    /// Answers are kept that something was warned of: a statement that changes rows tells how many warnings it had.
-    pub(super) keeps_warned: bool,
+    /// The statement changes no rows: answers are kept that something was warned of, as it need not tell how many warnings it
+    /// had.
+    pub(super) only_reads: bool,
     /// The tables of WITH that are made, and the last rounds of those that are being made.
     made: RefCell<Vec<Option<MadeRows>>>,
+    /// Derived tables that queries ask for which run for rows around them, by where their plans are.
+    derived: RefCell<HashMap<*const QueryPlan, Derived>>,
     rounds: RefCell<Vec<Option<MadeRows>>>,
     /// The values around the query that a table of WITH belongs to, of those that read them.
     around: RefCell<Vec<Option<Rc<[Value]>>>>,
@@ -40,6 +43,14 @@ pub(crate) struct Nested<'a> {
 
 /// Rows that are made once and read often.
 pub(super) type MadeRows = Rc<RowList>;
+
+/// What is known of a derived table that may be asked for again.
+#[derive(Clone)]
+pub(super) enum Derived {
+    /// It was asked for, and its rows were not kept.
+    Asked,
+    Made(MadeRows),
+}
 
 /// Puts something in the place of a table of WITH; gives what was there.
 fn put<T: Clone>(list: &RefCell<Vec<Option<T>>>, places: usize, place: usize, new: Option<T>) -> Option<T> {
@@ -56,14 +67,22 @@ impl<'a> Nested<'a> {
         let (answers, made, rounds, around) = Default::default();
         let keeps = !plan.queries.is_empty() && plan.answers_stay();
         let remembered = keeps.then(|| plan.queries.iter().map(|_| RefCell::default()).collect());
-        let keeps_warned = !plan.kind.writes();
+        let only_reads = !plan.kind.writes();
         let (plans, commons) = (plan.queries.as_slice(), plan.commons.as_slice());
-        Nested { plans, commons, answers, remembered, keeps_warned, made, rounds, around }
+        Nested { plans, commons, answers, remembered, only_reads, made, derived: RefCell::default(), rounds, around }
     }
 
     /// The rows of a table of WITH, if they are made.
     pub(super) fn made(&self, place: usize) -> Option<MadeRows> {
         self.made.borrow().get(place)?.clone()
+    }
+
+    pub(super) fn derived(&self, query: &QueryPlan) -> Option<Derived> {
+        self.derived.borrow().get(&std::ptr::from_ref(query)).cloned()
+    }
+
+    pub(super) fn keep_derived(&self, query: &QueryPlan, now: Derived) {
+        self.derived.borrow_mut().insert(std::ptr::from_ref(query), now);
     }
 
     pub(super) fn keep_made(&self, place: usize, rows: MadeRows) {

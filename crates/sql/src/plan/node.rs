@@ -362,6 +362,11 @@ impl QueryPlan {
         self.root.chain().any(|node| matches!(node, Node::Limit(..)))
     }
 
+    /// Whether it gives the same rows each time, whatever is around it.
+    pub(crate) fn is_same_each_time(&self) -> bool {
+        !self.reads_outer && !self.volatile && self.made_anew.is_empty()
+    }
+
     /// Whether no key bounds the rows of a table that it looks at.
     pub(crate) fn looks_at_every_row(&self) -> bool {
         let mut found = false;

@@ -19,7 +19,7 @@
 //! SELECTs alone are changed so. Which rows other statements lock does not depend on this.
 
 use super::asked::collation_fits;
-use super::node::{AskedQuery, JoinType, QueryPlan, RowSource};
+use super::node::{AskedQuery, JoinType, RowSource};
 use super::query::{
     MAX_RELATIONS, Member, Nest, Query, Relation, RelationSet, Source, all_of, column_at, conjuncts, reads_around,
     relations_read,
@@ -71,10 +71,9 @@ pub(super) fn copied(relation: &Relation) -> Option<Relation> {
 /// rows around, or may be others each time.
 fn without_rows(relation: &Relation) -> Option<Relation> {
     let Source::Made { rows, columns } = &relation.source else { return copied(relation) };
-    let is_same = |plan: &QueryPlan| !plan.reads_outer && !plan.volatile && plan.made_anew.is_empty();
     let are_same = match rows {
-        RowSource::Query(plan) => is_same(plan),
-        RowSource::Set(set) => set.operands.iter().all(|operand| is_same(&operand.plan)),
+        RowSource::Query(plan) => plan.is_same_each_time(),
+        RowSource::Set(set) => set.operands.iter().all(|operand| operand.plan.is_same_each_time()),
         RowSource::Values { rows, .. } => {
             rows.iter().flatten().all(|value| !reads_around(value) && !value.is_volatile())
         }

@@ -6,7 +6,7 @@ use super::set_operation::SetOperation;
 use super::{Operator, Row, json_table, open};
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::exec::common::common;
+use crate::exec::common::{common, kept};
 use crate::expr::Expr;
 use crate::plan::node::{MadeRows, QueryPlan, RowSource};
 use crate::spill::{Cursor, RowList};
@@ -51,7 +51,10 @@ impl<'p> Opened<'p> {
 impl<'p> QueryRows<'p> {
     pub(super) fn open(plan: &'p MadeRows, run: &mut Run<'_>, row: &Row) -> Result<QueryRows<'p>, SqlError> {
         let rows = match &plan.rows {
-            RowSource::Query(query) => Rows::Query(Opened::open(query, run)?),
+            RowSource::Query(query) => match kept(query, run)? {
+                Some(rows) => Rows::Kept { rows, cursor: Cursor::default() },
+                None => Rows::Query(Opened::open(query, run)?),
+            },
             RowSource::Lateral { plan, outer } => {
                 let values = run.evaluate(|cx| outer.iter().map(|expr| expr.eval(&row.values, cx)).collect())?;
                 let values: Vec<Value> = values;
