@@ -9,9 +9,10 @@
 //! A statement that changes rows keeps nothing where that could change an answer ([`crate::plan::Plan::answers_stay`]), nor an
 //! answer that something was warned of, and makes no pass: in strict mode a row that nobody asks for could make it fail.
 
-use hashbrown::HashMap;
 use std::cell::OnceCell;
 use std::rc::Rc;
+
+use hashbrown::HashMap;
 
 use super::{Run, subquery};
 use crate::error::SqlError;

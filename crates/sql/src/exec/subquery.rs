@@ -4,9 +4,10 @@
 //! that reads the row around, answers are kept ([`super::remembered`]) where they stay what they are
 //! ([`Plan::answers_stay`]). All others run whenever they are asked, as far as the answer needs.
 
-use hashbrown::HashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
+
+use hashbrown::HashMap;
 
 use super::Run;
 use super::operators::{self, Row};
