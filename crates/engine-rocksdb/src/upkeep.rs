@@ -9,6 +9,7 @@ use std::path::Path;
 use rust_rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
 
 use crate::read::RangeCursor;
+use crate::young_files::TARGET_FILE_SIZE;
 use crate::{NAME, RocksDb, write_error};
 use cohort_engine::{Cursor, Direction, KeyRange, MIN_KEY_LEN, WriteError};
 
@@ -16,8 +17,6 @@ use cohort_engine::{Cursor, Direction, KeyRange, MIN_KEY_LEN, WriteError};
 const LOADING: &str = "loading";
 /// Within it, files that the manifest may name although they were not taken in.
 const KEPT: &str = "kept";
-/// Size at which a file of a load is closed and the next begun, bytes.
-const LOAD_FILE: u64 = 64 << 20;
 /// Up to so many keys are erased one by one: a range tombstone slows every read of its memtable.
 const ERASED_SINGLY: usize = 1000;
 
@@ -161,7 +160,7 @@ fn load_into(
         let path = dir.join(format!("{}.sst", files.len()));
         let mut writer = SstFileWriter::create(&engine.options);
         writer.open(&path).map_err(failed)?;
-        while let Some((key, value)) = entries.next_if(|_| writer.file_size() < LOAD_FILE) {
+        while let Some((key, value)) = entries.next_if(|_| writer.file_size() < TARGET_FILE_SIZE) {
             assert!(key.len() >= MIN_KEY_LEN, "a loaded key has {} bytes", key.len());
             writer.put(key, value).map_err(failed)?;
         }

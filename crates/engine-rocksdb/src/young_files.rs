@@ -17,7 +17,7 @@ use rust_rocksdb::properties;
 
 use crate::handle::Handle;
 
-/// Size at which a file of a level is closed and the next begun, bytes.
+/// Size at which a file of a level, or of a load, is closed and the next begun, bytes.
 pub(super) const TARGET_FILE_SIZE: u64 = 64 << 20;
 /// What a search in one more file costs, in entries merged.
 const ENTRIES_PER_SEEK: u64 = 30;

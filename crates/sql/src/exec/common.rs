@@ -36,12 +36,14 @@ pub(super) fn common(place: usize, run: &mut Run<'_>) -> Result<MadeRows, SqlErr
 }
 
 fn make(plan: &CommonPlan, place: usize, run: &mut Run<'_>) -> Result<RowList, SqlError> {
-    let mut rows = match plan {
-        CommonPlan::Query(query) => rows_of(query, run)?,
-        CommonPlan::Recursive(recursion) => rounds(recursion, place, run)?,
-    };
-    rows.end(run.session)?;
-    Ok(rows)
+    match plan {
+        CommonPlan::Query(query) => rows_of(query, run),
+        CommonPlan::Recursive(recursion) => {
+            let mut rows = rounds(recursion, place, run)?;
+            rows.end(run.session)?;
+            Ok(rows)
+        }
+    }
 }
 
 fn rows_of(query: &QueryPlan, run: &mut Run<'_>) -> Result<RowList, SqlError> {
@@ -51,6 +53,7 @@ fn rows_of(query: &QueryPlan, run: &mut Run<'_>) -> Result<RowList, SqlError> {
         rows.push(row.to_vec(), run.session)?;
         Ok(true)
     })?;
+    rows.end(run.session)?;
     Ok(rows)
 }
 
@@ -70,9 +73,7 @@ pub(super) fn kept(query: &QueryPlan, run: &mut Run<'_>) -> Result<Option<MadeRo
         }
         None | Some(Derived::Asked) => {}
     }
-    let mut rows = stack::with_room_for_query(|| rows_of(query, run))?;
-    rows.end(run.session)?;
-    let rows = Rc::new(rows);
+    let rows = Rc::new(stack::with_room_for_query(|| rows_of(query, run))?);
     nested.keep_derived(query, Derived::Made(rows.clone()));
     Ok(Some(rows))
 }
