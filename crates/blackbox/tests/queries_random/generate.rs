@@ -350,6 +350,9 @@ impl<'a> Generator<'a> {
     fn value(&mut self, scope: &Scope, kind: Kind, depth: u32) -> Part {
         let constant = self.constant(kind);
         let column = self.column(scope, kind);
+        if !self.plain && self.rng.chance(2) {
+            return Part::from("NULL");
+        }
         let Some(column) = column.filter(|_| !self.rng.chance(10)) else { return Part::from(constant) };
         match self.rng.below(12) {
             _ if self.plain => Part::from(column),

@@ -339,24 +339,24 @@ fn spilling<'a>(cx: &EvalContext<'a>) -> Result<&'a dyn Spilling, SqlError> {
 fn sum_type(of: &[ResultType]) -> ResultType {
     let of = of[0];
     match of.family() {
-        Family::Integer | Family::Decimal | Family::Null | Family::Temporal => {
+        Family::Integer | Family::Decimal | Family::Temporal => {
             let decimals = of.decimals.min(MAX_SCALE);
             ResultType::decimal(of.integer_digits() + 22 + u32::from(decimals), decimals)
         }
         Family::Real => ResultType::double().with_decimals(of.decimals),
-        Family::String => ResultType::double(),
+        Family::String | Family::Null => ResultType::double(),
     }
 }
 
 fn average_type(of: &[ResultType]) -> ResultType {
     let of = of[0];
     match of.family() {
-        Family::Integer | Family::Decimal | Family::Null | Family::Temporal => {
+        Family::Integer | Family::Decimal | Family::Temporal => {
             let scale = (of.decimals + DIVISION_DIGITS).min(MAX_SCALE);
             ResultType::decimal(of.integer_digits() + u32::from(scale), scale)
         }
         Family::Real => ResultType::double().with_decimals((of.decimals + DIVISION_DIGITS).min(NOT_FIXED_DECIMALS)),
-        Family::String => ResultType::double(),
+        Family::String | Family::Null => ResultType::double(),
     }
 }
 

@@ -116,6 +116,8 @@ fn aggregates() {
     assert_eq!(run("min", int_column(), false, &ints).0, "1");
     assert_eq!(run("max", int_column(), false, &ints).0, "2");
     assert_eq!(run("sum", int_column(), false, &[Value::Null]).0, "NULL");
+    let null = || Expr::Literal(Value::Null);
+    assert_eq!(["sum", "avg"].map(|name| run(name, null(), false, &[]).1.field), [FieldType::Double; 2]);
     assert_eq!(run("count", int_column(), false, &[]).0, "0");
     let most = [Value::Int(i64::MAX), Value::UInt(u64::MAX)];
     assert_eq!(run("sum", int_column(), false, &most).0, "27670116110564327422");
