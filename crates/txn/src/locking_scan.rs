@@ -12,12 +12,14 @@
 //! 2. Before an entry is passed over for not being there, the claims of other transactions on keys up to the next
 //!    one are waited for (or passed over where the caller asks for that).
 //! 3. Keys are given in order, each at most once, whatever happens meanwhile.
+//! 4. The value of an entry is the newest of its key where [`LockingScan::is_newest`] says so: own changes aside, nobody
+//!    who had the key's exclusive lock has ended since the view was opened.
 //!
 //! Not here: rows, and their locks, which the caller takes entry by entry. An entry may be gone when it has them.
 
 use cohort_engine::{Direction, EngineId, Entry, KeyRange, ReadError};
 
-use crate::locks::{LockError, LockMode};
+use crate::locks::{Granted, LockError, LockMode};
 use crate::scan::Scan;
 use crate::transaction::{Read, Transaction};
 
@@ -60,6 +62,8 @@ pub struct LockingScan {
     scan: Option<Scan>,
     /// [`crate::locks::RangeLook::ended`] before `scan` was opened.
     opened_at: u64,
+    /// [`Transaction::ends`] before `scan` was opened.
+    read_at: u64,
     /// `scan` was opened when the range up to this bound was locked.
     secured: Option<Vec<u8>>,
     key: Vec<u8>,
@@ -88,6 +92,7 @@ impl LockingScan {
             obstructed,
             scan: None,
             opened_at: 0,
+            read_at: 0,
             secured: None,
             key: Vec::new(),
             value: Vec::new(),
@@ -138,6 +143,16 @@ impl LockingScan {
         self.leave_key();
     }
 
+    /// Whether the entry given last still is what its key has, now that the caller was `granted` the lock of that key.
+    pub fn is_newest(&self, granted: &Granted, transaction: &Transaction) -> Result<bool, ReadError> {
+        Ok(granted.changed <= self.read_at && !transaction.has_changed(self.engine, &self.key)?)
+    }
+
+    /// The value of the entry given last.
+    pub fn value(&self) -> &[u8] {
+        &self.value
+    }
+
     fn leave_key(&mut self) {
         self.locked.clone_from(match self.direction {
             Direction::Forward => &self.range.lower,
@@ -156,6 +171,7 @@ impl LockingScan {
             Some(scan) => scan,
             None => {
                 self.opened_at = transaction.ended_claims(self.engine, &self.range.lower);
+                self.read_at = transaction.ends();
                 self.scan.insert(transaction.scan(self.engine, Read::Current, &self.range, self.direction)?)
             }
         };

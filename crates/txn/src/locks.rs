@@ -18,6 +18,7 @@
 //! Concurrency: `waits_for` → one shard, of locks or of gaps, or the list of metadata locks → a wait slot. Nothing
 //! else is taken below them.
 
+mod changes;
 mod gaps;
 mod metadata;
 
@@ -31,6 +32,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::blocking_hook::blocking;
 use crate::sync::{Condvar, Mutex};
+use changes::Changes;
 pub use gaps::Claim;
 use gaps::Gaps;
 pub(crate) use gaps::{Hold, RangeLook};
@@ -183,6 +185,8 @@ pub struct Granted {
     pub new: bool,
     /// Another transaction was in the way: what was read before may be old.
     pub waited: bool,
+    /// What was read when [`Transaction::ends`](crate::Transaction::ends) was this, or later, is not.
+    pub changed: u64,
 }
 
 /// The locks one transaction holds, and its place to wait.
@@ -262,11 +266,11 @@ impl HeldLocks {
 }
 
 impl HeldLocks {
-    /// Notes a grant; `new` is the lock's name if it was not held before.
-    fn keep(&mut self, hash: u64, new: Option<Arc<[u8]>>) -> Granted {
-        let granted = Granted { new: new.is_some(), waited: false };
+    /// Notes a grant; `new` is the lock's name if it was not held before. Whether it was not.
+    fn keep(&mut self, hash: u64, new: Option<Arc<[u8]>>) -> bool {
+        let is_new = new.is_some();
         self.held.extend(new.map(|name| (hash, name)));
-        granted
+        is_new
     }
 }
 
@@ -361,6 +365,7 @@ pub(crate) struct LockManager {
     shards: Vec<Mutex<HashTable<Lock>>>,
     gaps: Gaps,
     metadata: MetadataLocks,
+    changes: Changes,
     waits_for: Mutex<Waits>,
     waits: AtomicU64,
     deadlocks: AtomicU64,
@@ -374,6 +379,7 @@ impl LockManager {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             gaps: Gaps::new(),
             metadata: MetadataLocks::new(),
+            changes: Changes::new(),
             waits_for: Mutex::default(),
             waits: AtomicU64::new(0),
             deadlocks: AtomicU64::new(0),
@@ -391,7 +397,7 @@ impl LockManager {
         let hash = self.hasher.hash_one(name);
         let attempt = self.attempt(&mut self.shard(hash).lock(), held.id, hash, name, mode);
         match attempt {
-            Attempt::Granted { new } => Some(held.keep(hash, new)),
+            Attempt::Granted { new } => Some(self.granted(hash, held.keep(hash, new), false)),
             Attempt::Busy => None,
         }
     }
@@ -414,7 +420,7 @@ impl LockManager {
         let (name, new) = {
             let mut shard = self.shard(hash).lock();
             match self.attempt(&mut shard, held.id, hash, name, mode) {
-                Attempt::Granted { new } => return Ok(held.keep(hash, new)),
+                Attempt::Granted { new } => return Ok(self.granted(hash, held.keep(hash, new), false)),
                 Attempt::Busy => {
                     let lock = find(&mut shard, hash, name).expect("a busy lock is in its shard");
                     let new = lock.held_by(held.id).is_none();
@@ -425,7 +431,16 @@ impl LockManager {
         };
         self.wait(held, &Obstacle::Lock(hash, name.clone()), timeout)?;
         held.keep(hash, new.then_some(name));
-        Ok(Granted { new, waited: true })
+        Ok(self.granted(hash, new, true))
+    }
+
+    fn granted(&self, hash: u64, new: bool, waited: bool) -> Granted {
+        Granted { new, waited, changed: self.changes.last(hash) }
+    }
+
+    /// How many transactions that might have changed something have ended. What they did can be seen.
+    pub(crate) fn ends(&self) -> u64 {
+        self.changes.ends()
     }
 
     /// Gives up one lock before the transaction ends. The caller has taken it and relies on it no more.
@@ -434,7 +449,7 @@ impl LockManager {
         // What was locked last is given up first.
         if let Some(at) = held.held.iter().rposition(|(known, held)| *known == hash && **held == *name) {
             let (_, name) = held.held.remove(at);
-            self.release(held.id, hash, &name);
+            self.release(held.id, hash, &name, None);
         }
     }
 
@@ -464,16 +479,22 @@ impl LockManager {
     /// find them there any more finds their outcome.
     pub(crate) fn release_all(&self, held: &mut HeldLocks) {
         self.gaps.release_all(held);
+        let end = (!held.held.is_empty()).then(|| self.changes.end());
         for (hash, name) in held.held.drain(..) {
-            self.release(held.id, hash, &name);
+            self.release(held.id, hash, &name, end);
         }
         self.release_metadata(held, 0);
     }
 
-    fn release(&self, id: TransactionId, hash: u64, name: &Arc<[u8]>) {
+    /// Gives up a lock, with an `end` of its transaction: what it is about may have changed.
+    fn release(&self, id: TransactionId, hash: u64, name: &Arc<[u8]>, end: Option<u64>) {
         let mut shard = self.shard(hash).lock();
-        let Ok(mut entry) = shard.find_entry(hash, |lock| lock.name == *name) else { return };
+        // The name is the lock's own.
+        let Ok(mut entry) = shard.find_entry(hash, |lock| Arc::ptr_eq(&lock.name, name)) else { return };
         let lock = entry.get_mut();
+        if let (Some(end), Some(LockMode::Exclusive)) = (end, lock.held_by(id)) {
+            self.changes.note(hash, end);
+        }
         lock.holders.retain(|(holder, _)| *holder != id);
         lock.grant();
         if !lock.holders.is_empty() || !lock.waiters.is_empty() {

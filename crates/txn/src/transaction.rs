@@ -339,6 +339,16 @@ impl Transaction {
         self.shared.locks.try_lock(&mut self.locks, &self.lock_name, mode)
     }
 
+    /// How many transactions with exclusive locks have ended: see [`Granted::changed`].
+    pub fn ends(&self) -> u64 {
+        self.shared.locks.ends()
+    }
+
+    /// Whether it has changed `key`.
+    pub(crate) fn has_changed(&self, engine: EngineId, key: &[u8]) -> Result<bool, ReadError> {
+        Ok(self.writes.get(engine, key).is_some() || self.writes.get_large(engine, key)?.is_some())
+    }
+
     /// Whether [`Transaction::lock`] would have to wait now.
     pub fn would_wait(&mut self, engine: EngineId, key: &[u8], mode: LockMode) -> bool {
         self.name_lock(engine.0, key);

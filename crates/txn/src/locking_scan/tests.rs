@@ -76,6 +76,29 @@ fn entries_come_in_order_from_either_end() {
 }
 
 #[test]
+fn what_nobody_changed_is_not_read_again() {
+    let (_machine, store) = store();
+    let change = |transaction: &mut Transaction, id| {
+        transaction.lock(ROWS, &key(id), LockMode::Exclusive).unwrap();
+        transaction.put(ROWS, &key(id), b"new");
+    };
+    let mut transaction = begin(&store, Isolation::ReadCommitted);
+    let mut scan = walk(Direction::Forward, Obstructed::Wait);
+    let mut newest = |transaction: &mut Transaction, wanted| {
+        assert_eq!(id(scan.next(transaction).unwrap()), Some(wanted));
+        let granted = transaction.lock(ROWS, &key(wanted), LockMode::Exclusive).unwrap();
+        (scan.is_newest(&granted, transaction).unwrap(), scan.value().to_vec())
+    };
+    assert_eq!(newest(&mut transaction, 10), (true, b"row".to_vec()));
+    let mut other = begin(&store, Isolation::ReadCommitted);
+    change(&mut other, 20);
+    store.commit_and_wait(other).unwrap();
+    change(&mut transaction, 30);
+    assert_eq!(newest(&mut transaction, 20), (false, b"row".to_vec()), "another transaction has changed it");
+    assert_eq!(newest(&mut transaction, 30), (false, b"row".to_vec()), "the transaction has changed it");
+}
+
+#[test]
 fn what_was_walked_is_locked_against_inserts_and_nothing_more() {
     for (direction, walked, ahead) in [(Direction::Forward, 15, 35), (Direction::Reverse, 35, 15)] {
         let (_machine, store) = store();

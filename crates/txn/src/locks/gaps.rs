@@ -321,7 +321,7 @@ impl LockManager {
         let name = new.unwrap_or_else(|| name.into());
         let Some(insert) = self.gaps.claim(held.id, &name, &name, locked) else {
             if locked {
-                self.release(held.id, hash, &name);
+                self.release(held.id, hash, &name, None);
             }
             return Claim::Covered;
         };

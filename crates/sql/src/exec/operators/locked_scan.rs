@@ -2,7 +2,8 @@
 //! locking clause, UPDATE, DELETE, reads at SERIALIZABLE, and the source of INSERT … SELECT.
 //!
 //! Invariants
-//! 1. *Locked before it is judged.* A row is read, and the condition evaluated, under the row's lock. The exception is
+//! 1. *Locked before it is judged.* A row is read, and the condition evaluated, under the row's lock; what the scan has
+//!    read before is taken for it where nobody can have changed the row since ([`LockingScan::is_newest`]). The exception is
 //!    InnoDB's: an UPDATE at READ COMMITTED that scans the rows themselves passes over a row that somebody has locked
 //!    and whose newest ordered version does not match ([`Locking::semi_consistent`]).
 //! 2. *Looked at again after a wait.* What was read before a lock was granted is read once more under it: the row, that
@@ -154,6 +155,17 @@ impl<'p> LockedScan<'p> {
         run.transaction.get(engine, Read::Current, &self.row.key, &mut self.row.stored).map_err(read_failed)
     }
 
+    /// Takes what the scan has read of the row for its newest ordered version, if it is.
+    fn take_scanned(&mut self, granted: &Granted, run: &Run<'_>) -> Result<bool, SqlError> {
+        let Some(scan) = self.scan.as_ref().filter(|_| self.path.index.is_none()) else { return Ok(false) };
+        if !scan.is_newest(granted, run.transaction).map_err(read_failed)? {
+            return Ok(false);
+        }
+        self.row.stored.clear();
+        self.row.stored.extend_from_slice(scan.value());
+        Ok(true)
+    }
+
     /// Whether the row that was read under its lock matches. If not, READ COMMITTED gives its locks up.
     fn judge(&self, taken: &Taken, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let matched = self.is_match(run, row)?;
@@ -245,7 +257,8 @@ impl<'p> LockedScan<'p> {
         if granted.waited {
             self.look_again();
         }
-        if !self.read_row(run)? || !self.is_in_place(run)? {
+        let there = self.take_scanned(&granted, run)? || self.read_row(run)?;
+        if !there || !self.is_in_place(run)? {
             self.pass_gone(&taken, run);
             return Ok(false);
         }
