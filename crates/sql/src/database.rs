@@ -57,7 +57,7 @@ use crate::session::row_counts::PreparedCounts;
 use crate::session::xa::XaState;
 use crate::session::{DiagnosticLevel, Environment, Outcome, ResultSink, SessionState, StatementResult};
 use crate::stack;
-use crate::types::ResultColumn;
+use crate::types::{ResultColumn, SqlMode};
 use crate::value::Value;
 use hints::HintedVariables;
 use plans::PlanCache;
@@ -806,7 +806,8 @@ pub(crate) fn query_context(session: &SessionState, env: &dyn Environment) -> Qu
     QueryContext {
         // The protocol has four bytes for it.
         thread_id: env.connection_id() as u32,
-        sql_mode: session.sql_mode.bits(),
+        // A replica takes an engine of its own for one of ours.
+        sql_mode: session.sql_mode.without(SqlMode::NO_ENGINE_SUBSTITUTION).bits(),
         client_charset: session.client.id(),
         connection_collation: session.collation.id(),
         server_collation: session.server_collation.id(),

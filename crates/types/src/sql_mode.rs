@@ -1,11 +1,11 @@
-//! The flags of `sql_mode` that change what statements mean.
+//! The flags of `sql_mode`.
 
 use crate::error::{ER_WRONG_VALUE_FOR_VAR, SqlError};
 use crate::temporal::DateTime;
 
-/// A set of SQL modes.
+/// A set of SQL modes, with MySQL's bits: replicas and readers of the binlog take statements by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SqlMode(u32);
+pub struct SqlMode(u64);
 
 /// What something that is read as a date is wanted for: it says which zeros the SQL mode lets pass
 /// ([`SqlMode::allows`]). What is of a type of dates already has been let in.
@@ -36,18 +36,20 @@ modes! {
     ONLY_FULL_GROUP_BY = 5, "ONLY_FULL_GROUP_BY", "Columns outside of GROUP BY must be aggregated.";
     NO_UNSIGNED_SUBTRACTION = 6, "NO_UNSIGNED_SUBTRACTION", "Differences of unsigned values are signed.";
     NO_DIR_IN_CREATE = 7, "NO_DIR_IN_CREATE", "Directory options of CREATE TABLE are ignored.";
-    NO_AUTO_VALUE_ON_ZERO = 16, "NO_AUTO_VALUE_ON_ZERO", "0 is stored in an AUTO_INCREMENT column.";
-    NO_BACKSLASH_ESCAPES = 17, "NO_BACKSLASH_ESCAPES", "A backslash in a string is a backslash.";
-    STRICT_TRANS_TABLES = 18, "STRICT_TRANS_TABLES", "A value that does not fit is an error.";
-    STRICT_ALL_TABLES = 19, "STRICT_ALL_TABLES", "A value that does not fit is an error.";
-    NO_ZERO_IN_DATE = 20, "NO_ZERO_IN_DATE", "Dates with a zero month or day are refused.";
-    NO_ZERO_DATE = 21, "NO_ZERO_DATE", "The zero date is refused.";
-    ALLOW_INVALID_DATES = 22, "ALLOW_INVALID_DATES", "Days are only checked to be at most 31.";
-    ERROR_FOR_DIVISION_BY_ZERO = 23, "ERROR_FOR_DIVISION_BY_ZERO", "Division by zero is an error in strict mode.";
-    HIGH_NOT_PRECEDENCE = 25, "HIGH_NOT_PRECEDENCE", "NOT binds as tightly as `!`.";
-    NO_ENGINE_SUBSTITUTION = 26, "NO_ENGINE_SUBSTITUTION", "An unknown engine is an error.";
-    PAD_CHAR_TO_FULL_LENGTH = 27, "PAD_CHAR_TO_FULL_LENGTH", "CHAR values are returned with their padding.";
-    TIME_TRUNCATE_FRACTIONAL = 28, "TIME_TRUNCATE_FRACTIONAL", "Fractional seconds are cut, not rounded.";
+    ANSI = 18, "ANSI", "With what it stands for: the first four and ONLY_FULL_GROUP_BY.";
+    NO_AUTO_VALUE_ON_ZERO = 19, "NO_AUTO_VALUE_ON_ZERO", "0 is stored in an AUTO_INCREMENT column.";
+    NO_BACKSLASH_ESCAPES = 20, "NO_BACKSLASH_ESCAPES", "A backslash in a string is a backslash.";
+    STRICT_TRANS_TABLES = 21, "STRICT_TRANS_TABLES", "A value that does not fit is an error.";
+    STRICT_ALL_TABLES = 22, "STRICT_ALL_TABLES", "A value that does not fit is an error.";
+    NO_ZERO_IN_DATE = 23, "NO_ZERO_IN_DATE", "Dates with a zero month or day are refused.";
+    NO_ZERO_DATE = 24, "NO_ZERO_DATE", "The zero date is refused.";
+    ALLOW_INVALID_DATES = 25, "ALLOW_INVALID_DATES", "Days are only checked to be at most 31.";
+    ERROR_FOR_DIVISION_BY_ZERO = 26, "ERROR_FOR_DIVISION_BY_ZERO", "Division by zero is an error in strict mode.";
+    TRADITIONAL = 27, "TRADITIONAL", "With what it stands for: what is strict, and NO_ENGINE_SUBSTITUTION.";
+    HIGH_NOT_PRECEDENCE = 29, "HIGH_NOT_PRECEDENCE", "NOT binds as tightly as `!`.";
+    NO_ENGINE_SUBSTITUTION = 30, "NO_ENGINE_SUBSTITUTION", "An unknown engine is an error.";
+    PAD_CHAR_TO_FULL_LENGTH = 31, "PAD_CHAR_TO_FULL_LENGTH", "CHAR values are returned with their padding.";
+    TIME_TRUNCATE_FRACTIONAL = 32, "TIME_TRUNCATE_FRACTIONAL", "Fractional seconds are cut, not rounded.";
 }
 
 impl SqlMode {
@@ -64,9 +66,9 @@ impl SqlMode {
             | Self::NO_ENGINE_SUBSTITUTION.0,
     );
 
-    /// The set as MySQL's bit mask, as binlog events carry it.
+    /// The set as MySQL's bit mask, as binlog events carry it and `SET sql_mode = 4` takes it.
     pub fn bits(self) -> u64 {
-        u64::from(self.0)
+        self.0
     }
 
     /// Whether every mode of `other` is set.
@@ -81,7 +83,7 @@ impl SqlMode {
 
     /// The set without the strict modes: what holds for values under IGNORE.
     pub fn lenient(self) -> SqlMode {
-        SqlMode(self.0 & !(Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0))
+        self.without(Self::STRICT_TRANS_TABLES.union(Self::STRICT_ALL_TABLES))
     }
 
     /// Whether a date with its time may have the zeros that it has, for this use. The zero date is the one whose time is
@@ -97,35 +99,52 @@ impl SqlMode {
         }
     }
 
+    /// The modes that are not in `other`.
+    pub fn without(self, other: SqlMode) -> SqlMode {
+        SqlMode(self.0 & !other.0)
+    }
+
     /// Both sets together.
     pub fn union(self, other: SqlMode) -> SqlMode {
         SqlMode(self.0 | other.0)
     }
 
-    /// Parses a comma-separated list in any case; `TRADITIONAL` and `ANSI` stand for their parts.
-    /// An unknown name is error 1231.
+    /// Parses a comma-separated list in any case. An unknown name is error 1231.
     pub fn parse(list: &str) -> Result<SqlMode, SqlError> {
         let mut mode = SqlMode::EMPTY;
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            let found = if name.eq_ignore_ascii_case("TRADITIONAL") {
-                SqlMode::DEFAULT.union(SqlMode::STRICT_ALL_TABLES).without(SqlMode::ONLY_FULL_GROUP_BY)
-            } else if name.eq_ignore_ascii_case("ANSI") {
-                SqlMode::REAL_AS_FLOAT
-                    .union(SqlMode::PIPES_AS_CONCAT)
-                    .union(SqlMode::ANSI_QUOTES)
-                    .union(SqlMode::IGNORE_SPACE)
-                    .union(SqlMode::ONLY_FULL_GROUP_BY)
-            } else {
-                let known = NAMES.iter().find(|(_, known)| name.eq_ignore_ascii_case(known));
-                known.ok_or_else(|| SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&"sql_mode", &name]))?.0
-            };
-            mode = mode.union(found);
+            let known = NAMES.iter().find(|(_, known)| name.eq_ignore_ascii_case(known));
+            mode = mode.union(known.ok_or_else(|| SqlError::new(ER_WRONG_VALUE_FOR_VAR, &[&"sql_mode", &name]))?.0);
         }
-        Ok(mode)
+        Ok(mode.expanded())
     }
 
-    fn without(self, other: SqlMode) -> SqlMode {
-        SqlMode(self.0 & !other.0)
+    /// The set of a bit mask; `None` if a bit is no mode of MySQL 8.0.
+    pub fn from_bits(bits: u64) -> Option<SqlMode> {
+        let known = NAMES.iter().fold(SqlMode::EMPTY, |all, (mode, _)| all.union(*mode));
+        (bits & !known.0 == 0).then(|| SqlMode(bits).expanded())
+    }
+
+    /// With the parts of `ANSI` and `TRADITIONAL`.
+    fn expanded(self) -> SqlMode {
+        let parts_of_ansi = [
+            Self::REAL_AS_FLOAT,
+            Self::PIPES_AS_CONCAT,
+            Self::ANSI_QUOTES,
+            Self::IGNORE_SPACE,
+            Self::ONLY_FULL_GROUP_BY,
+        ];
+        let parts_of_traditional = [
+            Self::STRICT_TRANS_TABLES,
+            Self::STRICT_ALL_TABLES,
+            Self::NO_ZERO_IN_DATE,
+            Self::NO_ZERO_DATE,
+            Self::ERROR_FOR_DIVISION_BY_ZERO,
+            Self::NO_ENGINE_SUBSTITUTION,
+        ];
+        let ansi = parts_of_ansi.into_iter().filter(|_| self.contains(Self::ANSI));
+        let traditional = parts_of_traditional.into_iter().filter(|_| self.contains(Self::TRADITIONAL));
+        ansi.chain(traditional).fold(self, SqlMode::union)
     }
 }
 
@@ -140,5 +159,25 @@ impl std::fmt::Display for SqlMode {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that MySQL 8.0 and 5.6 give: `SELECT CAST(@@sql_mode AS UNSIGNED)` has them as names.
+    #[test]
+    fn bits_are_those_of_mysql() {
+        assert_eq!(SqlMode::DEFAULT.bits(), 1_168_113_696);
+        assert_eq!(SqlMode::parse("no_backslash_escapes").unwrap().bits(), 0x10_0000);
+        assert_eq!(SqlMode::parse("NO_ENGINE_SUBSTITUTION,PAD_CHAR_TO_FULL_LENGTH").unwrap().bits(), 0xC000_0000);
+        for (mode, name) in NAMES {
+            assert_eq!(SqlMode::parse(name).unwrap(), mode.expanded());
+            assert_eq!(SqlMode::from_bits(mode.bits()), Some(mode.expanded()));
+        }
+        assert_eq!(SqlMode::from_bits(1 << 16), None);
+        let ansi = SqlMode::parse("ANSI").unwrap().to_string();
+        assert_eq!(ansi, "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,ANSI");
     }
 }

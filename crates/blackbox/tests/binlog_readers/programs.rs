@@ -244,13 +244,15 @@ fn load(server: &Server, from: u64) -> Result<()> {
     })
 }
 
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     "CREATE TABLE d.a (id INT PRIMARY KEY, v VARCHAR(200), f DOUBLE, at DATETIME(3))",
     "CREATE TABLE d.b (id INT PRIMARY KEY, v VARBINARY(50)) ENGINE=redb",
     "CREATE TABLE d.c (id INT PRIMARY KEY, l VARCHAR(20) CHARACTER SET latin1, a CHAR(5) CHARACTER SET ascii, \
      u VARCHAR(20) CHARACTER SET utf8mb3, t TEXT CHARACTER SET latin1, e ENUM('é', 'ü') CHARACTER SET latin1, KEY (l))",
-    "INSERT INTO d.c VALUES (1, 'é€ÿ', 'abc', 'жя', 'ñ', 'ü'), (2, '', NULL, '', NULL, 'é')",
+    // A replica reads it under the same SQL mode.
+    "ALTER TABLE d.c ADD m VARCHAR(20) NOT NULL DEFAULT 'it\\'s a\\\\b'",
+    "INSERT INTO d.c (id, l, a, u, t, e) VALUES (1, 'é€ÿ', 'abc', 'жя', 'ñ', 'ü'), (2, '', NULL, '', NULL, 'é')",
     "UPDATE d.c SET l = CONCAT(l, 'ö') WHERE l LIKE '%€%'",
 ];
 

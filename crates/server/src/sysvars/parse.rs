@@ -89,7 +89,8 @@ impl SystemVariable {
                 self.word_at(u64::try_from(*place).unwrap_or(u64::MAX), &place.to_string())
             }
             (Kind::Word(_), Value::UInt(place)) => self.word_at(*place, &place.to_string()),
-            (Kind::SqlMode, Value::Int(0) | Value::UInt(0)) => self.word(""),
+            (Kind::SqlMode, Value::Int(bits)) => sql_mode(u64::try_from(*bits).ok(), value),
+            (Kind::SqlMode, Value::UInt(bits)) => sql_mode(Some(*bits), value),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::Int(value)) => self.word(&value.to_string()),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::UInt(value)) => self.word(&value.to_string()),
             (_, Value::Text(text)) => self.word(text),
@@ -180,6 +181,11 @@ impl SystemVariable {
         };
         Ok((setting, false))
     }
+}
+
+fn sql_mode(bits: Option<u64>, value: &Value) -> Result<(Setting, Adjusted), SettingError> {
+    let mode = bits.and_then(SqlMode::from_bits).ok_or_else(|| SettingError::Value(value.to_string()))?;
+    Ok((Setting::text(mode.to_string()), false))
 }
 
 fn switches(before: OptimizerSwitch, text: &str) -> Result<OptimizerSwitch, SettingError> {
