@@ -1,6 +1,8 @@
 //! What holds of a query that groups rows: which columns are the same for all rows of a group (ONLY_FULL_GROUP_BY),
 //! and what WITH ROLLUP makes of its expressions.
 
+use std::collections::HashMap;
+
 use super::dependence::Decided;
 use super::query::{Grouping, Relation, SortKey, WINDOW_SLOTS, Window, column_at};
 use crate::error::{
@@ -26,9 +28,12 @@ impl PerGroup<'_> {
         own.chain(sort).chain(self.windows.iter_mut().flat_map(Window::exprs_mut))
     }
 
-    /// Puts the places of window functions after `slots`, which are all that lie before them.
+    /// Puts the places of window functions after `slots`, which are all that lie before them: those of a window together,
+    /// after those of the windows that are below it.
     pub(super) fn place_windows(&mut self, slots: usize) {
-        let place = |slot: usize| slots + (slot - WINDOW_SLOTS);
+        let functions = self.windows.iter().flat_map(|window| &window.functions);
+        let places: HashMap<usize, usize> = functions.map(|(slot, _)| *slot).zip(slots..).collect();
+        let place = |slot: usize| places[&slot];
         for expr in self.exprs_mut() {
             expr.walk_mut(&mut |part| {
                 if let Expr::Column(column) = part
