@@ -53,7 +53,7 @@ pub use context::{EvalContext, Information, Queries, RandomSequence, StatementCo
 pub(crate) use functions::window::{Which, WindowFunction};
 pub use functions::{Call, aggregate};
 pub(crate) use functions::{Form, Function};
-pub(crate) use join_key::{JoinKey, equal_keys, join_key, join_key_of};
+pub(crate) use join_key::{JoinKey, equal_keys, join_key, join_key_of, possible_keys};
 pub(crate) use literals::Literals;
 pub(crate) use result::joined_type;
 

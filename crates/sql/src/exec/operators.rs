@@ -122,7 +122,7 @@ fn open_plain<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Bo
             let left = open(&plan.left, run, row)?;
             match plan.method {
                 JoinMethod::Loop => Box::new(loop_join::LoopJoin::new(left, plan)),
-                JoinMethod::Kept | JoinMethod::Hashed(_) => Box::new(kept_join::KeptJoin::new(left, plan)),
+                JoinMethod::Kept | JoinMethod::Hashed(_) => Box::new(kept_join::KeptJoin::new(left, plan, run)),
             }
         }
         Node::Filter(input, condition) => Box::new(filter::Filter::new(open(input, run, row)?, condition)),

@@ -20,11 +20,8 @@ enum Class {
     Time,
 }
 
-fn class_of(expr: &Expr) -> Option<Class> {
-    if expr.has_params() || expr.is_volatile() {
-        return None;
-    }
-    let of = expr.result_type(&[]);
+fn class_of(expr: &Expr, params: &[Value]) -> Option<Class> {
+    let of = expr.result_type(params);
     match of.family() {
         Family::Integer | Family::Decimal => Some(Class::Exact),
         Family::Real => Some(Class::Real),
@@ -40,15 +37,31 @@ fn class_of(expr: &Expr) -> Option<Class> {
 
 /// What has to be equal where all of a condition holds, if it consists of such comparisons alone.
 pub(crate) fn equal_keys(condition: &Expr) -> Option<Vec<EqualKey>> {
+    let keys = possible_keys(condition)?;
+    let is_certain = |key: &EqualKey| !key.left.has_params() && !key.right.has_params();
+    keys.iter().all(is_certain).then_some(keys)
+}
+
+/// The same, with what are keys only for some parameters: [`EqualKey::is_one`].
+pub(crate) fn possible_keys(condition: &Expr) -> Option<Vec<EqualKey>> {
     match condition {
         Expr::And(parts) => {
-            let keys = parts.iter().map(equal_keys).collect::<Option<Vec<_>>>()?;
+            let keys = parts.iter().map(possible_keys).collect::<Option<Vec<_>>>()?;
             Some(keys.into_iter().flatten().collect())
         }
-        Expr::Compare(CompareOp::Equal, left, right, collation) if class_of(left)? == class_of(right)? => {
-            Some(vec![EqualKey { left: (**left).clone(), right: (**right).clone(), collation: *collation }])
+        Expr::Compare(CompareOp::Equal, left, right, collation) if !left.is_volatile() && !right.is_volatile() => {
+            let key = EqualKey { left: (**left).clone(), right: (**right).clone(), collation: *collation };
+            (key.left.has_params() || key.right.has_params() || key.is_one(&[])).then(|| vec![key])
         }
         _ => None,
+    }
+}
+
+impl EqualKey {
+    /// Whether values of both sides that are equal have the same bytes, with these parameters.
+    pub(crate) fn is_one(&self, params: &[Value]) -> bool {
+        let class = class_of(&self.left, params);
+        class.is_some() && class == class_of(&self.right, params)
     }
 }
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 use super::*;
 use crate::collation::Collation;
 use crate::error::SqlError;
-use crate::types::SqlMode;
 use crate::types::decimal::Decimal;
 use crate::types::temporal::{TimeZone, parse};
+use crate::types::{ColumnType, IntType, IntWidth, SqlMode};
 
 /// A session in which it is 2024-02-29 12:30:45.678901 UTC.
 struct Session {
@@ -24,6 +24,11 @@ struct Session {
     variable: RefCell<Value>,
     sequence: RefCell<Option<RandomSequence>>,
     around: crate::session::SessionState,
+}
+
+fn int_column() -> Expr {
+    let column_type = ColumnType::Int(IntType { width: IntWidth::Int, unsigned: false, display_width: None });
+    Expr::column(0, "a", column_type.result_type(false))
 }
 
 /// A parameter of any kind.

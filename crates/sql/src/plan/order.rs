@@ -33,7 +33,7 @@ use super::query::{Member, Nest, Query, Relation, RelationSet, Source, column_at
 use super::share::{Constants, Known, Shares};
 use crate::catalog::system;
 use crate::error::SqlError;
-use crate::expr::{EqualKey, Expr, equal_keys};
+use crate::expr::{EqualKey, Expr, possible_keys};
 use crate::statistics::Figures;
 
 /// One relation, or what follows LEFT JOIN, in the order in which they are read.
@@ -471,10 +471,10 @@ impl<'q> Chooser<'q> {
         conditions.iter().copied().partition(inside)
     }
 
-    /// What has to be equal on both sides, the relations before on the left.
+    /// What has to be equal on both sides, the relations before on the left. Some are keys only for some parameters.
     fn keys(&self, on: &[&Expr], own: RelationSet) -> Vec<EqualKey> {
         let mut keys = Vec::new();
-        for key in on.iter().filter_map(|condition| equal_keys(condition)).flatten() {
+        for key in on.iter().filter_map(|condition| possible_keys(condition)).flatten() {
             let (left, right) = (self.read(&key.left), self.read(&key.right));
             let is_own = |side: RelationSet| !side.is_empty() && own.has_all(side);
             let is_before = |side: RelationSet| side.without(own) == side;
@@ -670,14 +670,14 @@ impl Search<'_, '_> {
                 let once = paths.best(RelationSet::NONE);
                 let kept = paths.found(&once) * self.kept(RelationSet::NONE, own, &|at| once.uses(at));
                 let found = paths.found(&once) * self.kept(known, there, &|at| once.uses(at));
-                let keyed = self.conditions.iter().any(|one| any(one) && equal_keys(one.expr).is_some());
+                let keyed = self.conditions.iter().any(|one| any(one) && possible_keys(one.expr).is_some());
                 let meet = if keyed { cost::PROBE + found * cost::COMPARE } else { kept * cost::COMPARE };
                 let by_keeping = prefix(found, once.cost + kept * cost::KEEP + rows * meet, How::Once(Some(once)));
                 Some(if reads_row && by_loop.cost <= by_keeping.cost { by_loop } else { by_keeping })
             }
             ChoiceKind::Made(of, made, once) => {
                 let found = made * self.kept(known, there, &|_| false);
-                let keyed = self.conditions.iter().any(|one| any(one) && equal_keys(one.expr).is_some());
+                let keyed = self.conditions.iter().any(|one| any(one) && possible_keys(one.expr).is_some());
                 let lateral = self.chooser.is_lateral(*of);
                 Some(match before {
                     None => prefix(found, *once, How::Anew(None)),

@@ -21,6 +21,8 @@ use table::{Looking, Table};
 
 pub(super) struct KeptJoin<'p> {
     plan: &'p Join,
+    /// What has to be equal and has keys, with the parameters that there are.
+    keys: Vec<&'p EqualKey>,
     left: Box<dyn Operator + 'p>,
     right: Right,
     /// What is left to look at for the present left row; `None` before it.
@@ -41,21 +43,23 @@ enum Right {
     InOrder(Sorted<KeyedRow>),
 }
 
-/// What has to be equal.
-fn keys(plan: &Join) -> &[EqualKey] {
-    match &plan.method {
-        JoinMethod::Hashed(keys) => keys,
-        JoinMethod::Kept | JoinMethod::Loop => &[],
-    }
-}
-
 /// The key of the right side of a row.
-fn right_key<'k>(plan: &Join, run: &mut Run<'_>, row: &[Value], key: &'k mut Vec<u8>) -> Result<JoinKey<'k>, SqlError> {
-    run.evaluate(|cx| join_key_of(keys(plan).iter().map(|key| (&key.right, key.collation)), row, cx, key))
+fn right_key<'k>(
+    keys: &[&EqualKey],
+    run: &mut Run<'_>,
+    row: &[Value],
+    key: &'k mut Vec<u8>,
+) -> Result<JoinKey<'k>, SqlError> {
+    run.evaluate(|cx| join_key_of(keys.iter().map(|key| (&key.right, key.collation)), row, cx, key))
 }
 
-fn left_key<'k>(plan: &Join, run: &mut Run<'_>, row: &[Value], key: &'k mut Vec<u8>) -> Result<JoinKey<'k>, SqlError> {
-    run.evaluate(|cx| join_key_of(keys(plan).iter().map(|key| (&key.left, key.collation)), row, cx, key))
+fn left_key<'k>(
+    keys: &[&EqualKey],
+    run: &mut Run<'_>,
+    row: &[Value],
+    key: &'k mut Vec<u8>,
+) -> Result<JoinKey<'k>, SqlError> {
+    run.evaluate(|cx| join_key_of(keys.iter().map(|key| (&key.left, key.collation)), row, cx, key))
 }
 
 /// The values of some slots.
@@ -64,8 +68,12 @@ fn slots(of: &[usize], row: &Row) -> Vec<Value> {
 }
 
 impl<'p> KeptJoin<'p> {
-    pub(super) fn new(left: Box<dyn Operator + 'p>, plan: &'p Join) -> KeptJoin<'p> {
-        KeptJoin { plan, left, right: Right::Unread, looking: None, found: false, key: Vec::new() }
+    pub(super) fn new(left: Box<dyn Operator + 'p>, plan: &'p Join, run: &Run<'_>) -> KeptJoin<'p> {
+        let keys = match &plan.method {
+            JoinMethod::Hashed(keys) => keys.iter().filter(|key| key.is_one(run.params)).collect(),
+            JoinMethod::Kept | JoinMethod::Loop => Vec::new(),
+        };
+        KeptJoin { plan, keys, left, right: Right::Unread, looking: None, found: false, key: Vec::new() }
     }
 
     /// Reads the right side, and where it is too much the left one too, of which `row` has the first row.
@@ -76,7 +84,7 @@ impl<'p> KeptJoin<'p> {
         let (mut bytes, mut values) = (Vec::new(), Vec::new());
         while right.next(run, row)? {
             run.step()?;
-            let key = match right_key(self.plan, run, &row.values, &mut bytes)? {
+            let key = match right_key(&self.keys, run, &row.values, &mut bytes)? {
                 JoinKey::Null => continue,
                 JoinKey::None => None,
                 JoinKey::Of(key) => Some(key),
@@ -90,7 +98,7 @@ impl<'p> KeptJoin<'p> {
             let partitions = match &mut partitions {
                 Some(partitions) => partitions,
                 None => {
-                    let into = partitions.insert(Partitions::new(!keys(self.plan).is_empty(), run.session)?);
+                    let into = partitions.insert(Partitions::new(!self.keys.is_empty(), run.session)?);
                     table.for_each(|key, values| into.add_right(key, values, run.session))?;
                     table = Table::new(Budget::of(run.session.join_buffer_size));
                     into
@@ -102,7 +110,7 @@ impl<'p> KeptJoin<'p> {
         let Some(mut partitions) = partitions else { return Ok(Right::Kept(table)) };
         loop {
             run.step()?;
-            let key = left_key(self.plan, run, &row.values, &mut bytes)?;
+            let key = left_key(&self.keys, run, &row.values, &mut bytes)?;
             if !matches!(key, JoinKey::Null) || self.plan.join_type.gives_lonely() {
                 partitions.add_left(&key, &slots(&self.plan.left_slots, row), run.session)?;
             }
@@ -133,7 +141,7 @@ impl Operator for KeptJoin<'_> {
                 }
                 self.right = self.read(run, row)?;
                 if let Right::Kept(table) = &self.right {
-                    self.looking = Some(look(self.plan, table, run, row, &mut self.key)?);
+                    self.looking = Some(look(&self.keys, table, run, row, &mut self.key)?);
                 }
                 self.found = false;
             }
@@ -154,7 +162,7 @@ impl Operator for KeptJoin<'_> {
                     return Ok(false);
                 }
                 self.found = false;
-                self.looking = Some(look(self.plan, table, run, row, &mut self.key)?);
+                self.looking = Some(look(&self.keys, table, run, row, &mut self.key)?);
             }
             if let Some(looking) = &mut self.looking
                 && find(self.plan, table, looking, run, row)?
@@ -198,11 +206,17 @@ impl Operator for KeptJoin<'_> {
 }
 
 /// Where to look for partners of the left row.
-fn look(plan: &Join, table: &Table, run: &mut Run<'_>, row: &Row, key: &mut Vec<u8>) -> Result<Looking, SqlError> {
-    if keys(plan).is_empty() {
+fn look(
+    keys: &[&EqualKey],
+    table: &Table,
+    run: &mut Run<'_>,
+    row: &Row,
+    key: &mut Vec<u8>,
+) -> Result<Looking, SqlError> {
+    if keys.is_empty() {
         return Ok(Looking::All(0));
     }
-    Ok(match left_key(plan, run, &row.values, key)? {
+    Ok(match left_key(keys, run, &row.values, key)? {
         JoinKey::Of(key) => table.looking(key),
         JoinKey::None => Looking::All(0),
         JoinKey::Null => Looking::Nowhere,

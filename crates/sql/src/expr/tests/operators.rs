@@ -428,3 +428,15 @@ fn nulls_come_first() {
     assert!(order_values(&Value::Int(1), &Value::Null, Collation::DEFAULT).is_gt());
     assert!(order_values(&Value::Null, &Value::Null, Collation::DEFAULT).is_eq());
 }
+
+/// `column = ? + column` is a key of a hash join as its parameter is.
+#[test]
+fn parameters_decide_what_is_a_key() {
+    let sum = Expr::arithmetic(ArithmeticOp::Add, param(0), int_column()).unwrap();
+    let equal = compare(CompareOp::Equal, int_column(), sum);
+    assert!(equal_keys(&equal).is_none());
+    let keys = possible_keys(&equal).unwrap();
+    let is_one = |value: Value| keys.iter().all(|key| key.is_one(&[value.clone()]));
+    assert!(is_one(Value::Int(1)) && is_one(Value::Decimal(Decimal::parse("1.5").unwrap())));
+    assert!(!is_one(Value::Double(1.0)) && !is_one(Value::text("1")) && !is_one(Value::Null));
+}

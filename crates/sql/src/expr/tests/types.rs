@@ -1,12 +1,7 @@
 use super::aggregate::{Accumulator, Aggregate};
 use super::*;
+use crate::types::FieldType;
 use crate::types::column_type::{DecimalType, VarCharType};
-use crate::types::{ColumnType, FieldType, IntType, IntWidth};
-
-fn int_column() -> Expr {
-    let column_type = ColumnType::Int(IntType { width: IntWidth::Int, unsigned: false, display_width: None });
-    Expr::column(0, "a", column_type.result_type(false))
-}
 
 fn decimal_column() -> Expr {
     Expr::column(
