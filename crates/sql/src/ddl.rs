@@ -40,8 +40,8 @@ use crate::catalog::system;
 use crate::catalog::table::{Counters, Table};
 use crate::collation::Collation;
 use crate::error::{
-    ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_TABLE_EXISTS_ERROR, ER_TOO_LONG_IDENT,
-    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
+    ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR,
+    ER_TOO_LONG_IDENT, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, SqlError,
 };
 use crate::exec::failure::lock_failed;
 use crate::session::{DiagnosticLevel, Environment, SessionState};
@@ -111,8 +111,11 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<Changed, SqlError> {
             definition::table(table, &[], name, database, run)
         }),
         Ddl::CreateTableLike { name, like, if_not_exists } => {
-            let (database, table) = run.resolve(like)?;
-            let model = run.catalog.current().table(&database, &table)?.clone();
+            if run.resolve(name)? == run.resolve(like)? {
+                return Err(SqlError::new(ER_NONUNIQ_TABLE, &[&name.table]));
+            }
+            // Until the statement has its place in the binlog.
+            let (_guard, model) = run.locked_table(like, MetadataMode::SharedRead)?;
             run.create_table(name, *if_not_exists, |run, name, _| {
                 let mut def = fresh_ids(&model.def, run.catalog);
                 def.id = run.catalog.take_table_id();
@@ -229,7 +232,7 @@ impl DdlRun<'_> {
         Ok(())
     }
 
-    /// Locks the table `name` for changing it.
+    /// Locks the definition of the table `name`.
     fn locked_table(&self, name: &TableName, mode: MetadataMode) -> Result<(Transaction, Arc<Table>), SqlError> {
         let (database, table_name) = self.resolve(name)?;
         loop {

@@ -92,6 +92,8 @@ fn who_waits_for_a_locked_table_can_be_killed_times_out_and_stops_nobody() -> Re
     ensure!(rename.errno()? == 1317);
     watcher.query_drop("SET lock_wait_timeout = 1")?;
     ensure!(errno(watcher.query_drop("RENAME TABLE d.t TO d.x"))? == 1205);
+    // A replica is to find what is taken for a model.
+    ensure!(errno(watcher.query_drop("CREATE TABLE d.w LIKE d.t"))? == 1205);
     // The end of the connection unlocks.
     drop(first);
     for reader in waiting {
