@@ -213,6 +213,8 @@ pub(crate) struct NamedSavepoint {
     pub(crate) name: String,
     pub(crate) point: cohort_txn::Savepoint,
     pub(crate) counts: CountMark,
+    /// How many metadata locks the transaction had.
+    pub(crate) metadata: usize,
 }
 
 /// The transaction a session has open.

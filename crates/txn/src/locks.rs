@@ -257,6 +257,11 @@ impl HeldLocks {
         KillHandle(self.slot.clone())
     }
 
+    /// Whether there are locks of rows or ranges.
+    pub(crate) fn has_rows(&self) -> bool {
+        !self.held.is_empty() || !self.inserts.is_empty() || self.ranges > 0
+    }
+
     /// What the locks take in memory, about.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.held.len() as u64 * LOCK_BYTES

@@ -484,6 +484,11 @@ impl Transaction {
         self.shared.locks.release_metadata(&mut self.locks, count);
     }
 
+    /// Whether it holds locks of rows or ranges, as it does when it has changed something.
+    pub fn locks_rows(&self) -> bool {
+        self.locks.has_rows()
+    }
+
     /// Its number among those who hold locks.
     pub fn owner(&self) -> u64 {
         self.locks.id().0

@@ -102,6 +102,24 @@ fn who_waits_for_a_locked_table_can_be_killed_times_out_and_stops_nobody() -> Re
     Ok(())
 }
 
+/// As mariadb-dump does with `--single-transaction`, so that nobody waits for tables that are dumped.
+#[test]
+fn a_rollback_to_a_savepoint_lets_go_of_tables_unless_rows_are_locked() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut dump = server.connect()?;
+    let mut other = server.connect()?;
+    dump.query_drop("CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE u LIKE t")?;
+    dump.query_drop("INSERT INTO t VALUES (1)")?;
+    other.query_drop("SET lock_wait_timeout = 1")?;
+    dump.query_drop("BEGIN; SELECT * FROM u; SAVEPOINT s; SELECT * FROM t; ROLLBACK TO s")?;
+    other.query_drop("ALTER TABLE d.t ADD v INT")?;
+    ensure!(errno(other.query_drop("ALTER TABLE d.u ADD v INT"))? == 1205, "used before the savepoint");
+    dump.query_drop("SELECT * FROM t WHERE id = 1 FOR UPDATE; ROLLBACK TO s")?;
+    ensure!(errno(other.query_drop("ALTER TABLE d.t ADD w INT"))? == 1205, "its row is locked");
+    Ok(())
+}
+
 /// Two tables change places again and again: a kill at any time leaves them as they were, or changed.
 #[test]
 fn a_rename_of_several_tables_survives_kill_9_as_a_whole_or_not_at_all() -> Result<()> {

@@ -167,18 +167,23 @@ impl Database {
         let mut open = self.open_transaction(session)?;
         open.savepoints.retain(|known| !known.name.eq_ignore_ascii_case(name));
         let (name, point, counts) = (name.to_owned(), open.transaction.savepoint(), session.row_counts.mark());
-        open.savepoints.push(NamedSavepoint { name, point, counts });
+        let metadata = open.transaction.metadata_count();
+        open.savepoints.push(NamedSavepoint { name, point, counts, metadata });
         session.transaction = Some(open);
         Ok(Outcome::ok())
     }
 
-    /// ROLLBACK TO; later savepoints are gone, the named one stays.
+    /// ROLLBACK TO; later savepoints are gone, the named one stays. A transaction that has locked no rows lets go of the
+    /// tables that it used since: a dump in one transaction does so after each table.
     pub(crate) fn rollback_to(&self, name: &str, session: &mut SessionState) -> Result<Outcome, SqlError> {
         may_work(session)?;
         let (open, at) = find_savepoint(name, session)?;
         open.savepoints.truncate(at + 1);
-        let NamedSavepoint { point, counts, .. } = &open.savepoints[at];
+        let NamedSavepoint { point, counts, metadata, .. } = &open.savepoints[at];
         open.transaction.rollback_to(point);
+        if !open.transaction.locks_rows() {
+            open.transaction.take_back_metadata(*metadata);
+        }
         let counts = *counts;
         session.row_counts.back_to(counts);
         Ok(Outcome::ok())
