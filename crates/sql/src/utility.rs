@@ -138,7 +138,9 @@ impl Database {
         match statement {
             Statement::ShowSchema { what, filter } => {
                 let mut shown = show_schema::rows(what, &self.catalog.current(), &self.catalog, &self.store, session)?;
-                if let (ShowSchema::Tables { .. }, Some(ShowFilter::Like(pattern))) = (what, filter) {
+                if let (ShowSchema::Tables { .. } | ShowSchema::Databases, Some(ShowFilter::Like(pattern))) =
+                    (what, filter)
+                {
                     shown.columns[0].0 += &format!(" ({pattern})");
                 }
                 Ok(shown)

@@ -178,15 +178,15 @@ fn table_status(
         "Create_options",
         "Comment",
     ]);
-    for (_, number) in &mut columns[4..11] {
-        *number = ResultType::unsigned(21).nullable(true);
+    for number in [2].into_iter().chain(4..11) {
+        columns[number].1 = ResultType::unsigned(21).nullable(true);
     }
     let seen = entry.tables.values().filter(|table| grants.sees_table(database, &table.def.name));
     let rows = seen.map(|table| {
         let mut row = vec![Value::Null; 18];
         row[0] = Value::text(table.def.name.as_str());
         row[1] = Value::text(catalog_store.engine_name(table.engine));
-        row[2] = Value::text("10");
+        row[2] = Value::UInt(10);
         row[3] = Value::text("Dynamic");
         row[4..10].clone_from_slice(&sizes(table));
         row[10] = catalog_store.next_auto_increment(table).map_or(Value::Null, Value::UInt);
