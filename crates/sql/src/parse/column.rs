@@ -189,11 +189,15 @@ pub(super) fn column_type(cursor: &mut Cursor<'_>, column: &str) -> Result<(Colu
         return Ok((column_type, false));
     }
     let mut charset = CharsetOptions::default();
+    let national = matches!(word.as_str(), "NATIONAL" | "NCHAR" | "NVARCHAR");
+    if national {
+        charset.charset = Some("utf8mb3".to_owned());
+    }
     let mut binary = false;
     loop {
         if cursor.takes("BINARY") {
             binary = true;
-        } else if !charset.option(cursor)? {
+        } else if national && !cursor.sees("COLLATE") || !charset.option(cursor)? {
             break;
         }
     }

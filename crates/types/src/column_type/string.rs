@@ -177,7 +177,10 @@ impl Faces for VarCharType {
         let found = match name {
             "VARCHAR" | "NVARCHAR" | "VARCHARACTER" => true,
             "CHAR" | "CHARACTER" => words.takes("VARYING"),
-            "NATIONAL" => words.takes("VARCHAR") || words.takes("CHAR VARYING") || words.takes("CHARACTER VARYING"),
+            "NCHAR" => words.takes("VARYING") || words.takes("VARCHAR") || words.takes("VARCHARACTER"),
+            "NATIONAL" => {
+                ["VARCHAR", "VARCHARACTER", "CHAR VARYING", "CHARACTER VARYING"].iter().any(|name| words.takes(name))
+            }
             _ => false,
         };
         if !found {
