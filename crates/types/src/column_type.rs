@@ -316,6 +316,11 @@ impl ColumnType {
         face!(self, of => of.under(collation))
     }
 
+    /// What CONVERT TO CHARACTER SET makes of the type: one that holds as many characters.
+    pub fn converted(&self, collation: Collation) -> ColumnType {
+        if let ColumnType::Text(text) = self { text.converted(collation) } else { self.under(collation) }
+    }
+
     /// 1074 for a VARCHAR with more characters than its character set allows a `column`.
     pub fn check_length(&self, column: &str) -> Result<(), SqlError> {
         if let ColumnType::VarChar(varchar) = self { varchar.check_length(column) } else { Ok(()) }

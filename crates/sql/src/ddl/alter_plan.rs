@@ -227,7 +227,8 @@ impl Planning<'_> {
         if !matches!(column.column_type.kind(), TypeKind::Characters(_) | TypeKind::Members(_)) {
             return Ok(());
         }
-        column.column_type = column.column_type.under(collation);
+        column.column_type = column.column_type.converted(collation);
+        column.column_type.check_length(&column.name)?;
         if let DefaultValue::Literal(value) = &column.default {
             let mut cx = StoreContext {
                 column: &column.name,

@@ -124,6 +124,12 @@ impl TextType {
     pub fn new(size: LobSize, collation: Collation) -> TextType {
         TextType { size, collation, asked: None }
     }
+
+    /// Of the size that as many characters take under another collation.
+    pub(super) fn converted(&self, collation: Collation) -> ColumnType {
+        let chars = self.size.max_bytes() / self.collation.charset().char_bytes();
+        TextType { asked: Some(chars), ..*self }.under(collation)
+    }
 }
 
 impl LobSize {
