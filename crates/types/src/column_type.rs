@@ -79,6 +79,8 @@ use json::JsonType;
 pub trait TypeWords {
     /// The column's name, for messages.
     fn column(&self) -> &str;
+    /// The SQL mode of the statement.
+    fn sql_mode(&self) -> SqlMode;
     /// Takes the next words if they are these.
     fn takes(&mut self, words: &str) -> bool;
     /// Takes `(n)` or `(n,m)`, if it is there.

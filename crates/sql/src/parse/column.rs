@@ -220,6 +220,10 @@ impl TypeWords for Words<'_, '_> {
         self.column
     }
 
+    fn sql_mode(&self) -> SqlMode {
+        self.cursor.sql_mode
+    }
+
     fn takes(&mut self, words: &str) -> bool {
         self.cursor.takes(words)
     }

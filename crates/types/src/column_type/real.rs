@@ -8,7 +8,7 @@ use super::{ColumnType, Faces, Facts, FromKey, Kind, Sizes, TypeWords, digits, r
 use crate::collation::Collation;
 use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_FIELD_SPEC, SqlError, WARN_DATA_TRUNCATED};
 use crate::store::{StoreContext, to_decimal};
-use crate::{FieldType, NOT_FIXED_DECIMALS, ResultType, Value, number_text};
+use crate::{FieldType, NOT_FIXED_DECIMALS, ResultType, SqlMode, Value, number_text};
 
 /// Little-endian in rows; ordered bits, big-endian, in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,12 +109,16 @@ impl Faces for DoubleType {
         if !matches!(name, "DOUBLE" | "REAL" | "FLOAT8") {
             return Ok(None);
         }
-        words.takes("PRECISION");
+        if name != "REAL" {
+            words.takes("PRECISION");
+        }
         let (precision, scale) = digits(words)?;
         if precision.is_some() && scale.is_none() {
             return Err(words.unexpected());
         }
-        Ok(Some(DoubleType { unsigned: signedness(words)?, digits: precision.zip(scale) }.into()))
+        let (unsigned, digits) = (signedness(words)?, precision.zip(scale));
+        let is_float = name == "REAL" && words.sql_mode().contains(SqlMode::REAL_AS_FLOAT);
+        Ok(Some(if is_float { FloatType { unsigned, digits }.into() } else { DoubleType { unsigned, digits }.into() }))
     }
 
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
