@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::string::{fixed_meta, length_bytes, string_len, too_long, write_string};
+use super::string::{fixed_meta, given_length, length_bytes, string_len, too_long, write_string};
 use super::{ColumnType, Faces, Facts, FromKey, Kind, LobSize, Sizes, TypeWords, length};
 use crate::collation::{Collation, read_escaped_key};
 use crate::error::SqlError;
@@ -194,7 +194,7 @@ impl Faces for BlobType {
     fn parse(name: &str, words: &mut dyn TypeWords) -> Result<Option<ColumnType>, SqlError> {
         let size = match name {
             "TINYBLOB" => LobSize::Tiny,
-            "BLOB" => words.number()?.map_or(LobSize::Normal, LobSize::holding),
+            "BLOB" => given_length(words)?.map_or(LobSize::Normal, LobSize::holding),
             "MEDIUMBLOB" => LobSize::Medium,
             "LONGBLOB" => LobSize::Long,
             _ => return Ok(None),

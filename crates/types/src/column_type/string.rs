@@ -274,7 +274,7 @@ impl Faces for TextType {
         let size = match name {
             "TINYTEXT" => LobSize::Tiny,
             "TEXT" => {
-                let asked = words.number()?;
+                let asked = given_length(words)?;
                 return Ok(Some(TextType { asked, ..TextType::new(LobSize::Normal, Collation::DEFAULT) }.into()));
             }
             "MEDIUMTEXT" => LobSize::Medium,
@@ -337,6 +337,11 @@ impl Faces for TextType {
 
 fn max_bytes(chars: u16, collation: Collation) -> u64 {
     collation.charset().char_bytes() * u64::from(chars)
+}
+
+/// The length of a TEXT or BLOB, of which 0 is none.
+pub(super) fn given_length(words: &mut dyn TypeWords) -> Result<Option<u64>, SqlError> {
+    Ok(words.number()?.filter(|length| *length > 0))
 }
 
 /// A text whose characters beyond the character set have become question marks, which a strict statement refuses; `None`
