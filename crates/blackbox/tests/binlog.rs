@@ -14,7 +14,7 @@ use cohort_blackbox::{Launch, Server, tool};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 use mysql_common::binlog::BinlogFile;
-use mysql_common::binlog::consts::BinlogVersion;
+use mysql_common::binlog::consts::{BinlogVersion, StatusVarKey};
 use mysql_common::binlog::events::{EventData, OptionalMetadataField};
 
 fn files(server: &Server) -> Result<Vec<PathBuf>> {
@@ -462,5 +462,39 @@ fn sql_log_bin_off_writes_rows_but_no_binlog() -> Result<()> {
     assert_eq!(ids, [1, 2]);
     let logged: Vec<_> = replica(&server)?.table("d.t").into_keys().collect();
     assert_eq!(logged, [vec![Some(b"2".to_vec())]]);
+    Ok(())
+}
+
+/// Rows that ALTER TABLE fills have the time of the statement, which a replica has to come to.
+#[test]
+fn a_statement_that_fills_rows_with_microseconds_carries_them() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Launch::new(folder.path().join("data")).start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop("CREATE DATABASE d")?;
+    conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)")?;
+    conn.query_drop("INSERT INTO d.t VALUES (1)")?;
+    conn.query_drop("SET timestamp = 1700000000.123456")?;
+    let statements = [
+        ("ALTER TABLE d.t ADD a DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6)", true),
+        ("ALTER TABLE d.t ADD b VARCHAR(30) DEFAULT (CONCAT(NOW(6)))", true),
+        ("ALTER TABLE d.t ADD c DATETIME DEFAULT CURRENT_TIMESTAMP", false),
+    ];
+    for (sql, _) in statements {
+        conn.query_drop(sql)?;
+    }
+    let file = files(&server)?.remove(0);
+    let mut found = Vec::new();
+    for event in BinlogFile::new(BinlogVersion::Version4, BufReader::new(fs::File::open(file)?))? {
+        if let Some(EventData::QueryEvent(query)) = event?.read_data()?
+            && let Some((sql, _)) = statements.into_iter().find(|(sql, _)| query.query() == *sql)
+        {
+            let carries = query.status_vars().get_status_var(StatusVarKey::Microseconds).is_some();
+            let text = [&[13][..], &123_456_u32.to_le_bytes()[..3]].concat();
+            assert_eq!(query.status_vars_raw().windows(text.len()).any(|bytes| bytes == text), carries, "{sql}");
+            found.push((sql, carries));
+        }
+    }
+    assert_eq!(found, statements);
     Ok(())
 }

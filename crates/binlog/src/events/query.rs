@@ -25,6 +25,7 @@ const SQL_MODE: u8 = 1;
 const CHARSET: u8 = 4;
 const TIME_ZONE: u8 = 5;
 const CATALOG: u8 = 6;
+const MICROSECONDS: u8 = 13;
 const DDL_XID: u8 = 17;
 const DEFAULT_COLLATION_FOR_UTF8MB4: u8 = 18;
 
@@ -51,6 +52,8 @@ pub struct QueryContext {
     pub server_collation: u16,
     /// `time_zone`, written with statements when not empty. At most 255 bytes.
     pub time_zone: String,
+    /// The part of a second of the statement's time, below 1000000; written with statements when not 0.
+    pub microseconds: u32,
 }
 
 impl Default for QueryContext {
@@ -63,6 +66,7 @@ impl Default for QueryContext {
             connection_collation: UTF8MB4_0900_AI_CI,
             server_collation: UTF8MB4_0900_AI_CI,
             time_zone: String::new(),
+            microseconds: 0,
         }
     }
 }
@@ -130,6 +134,10 @@ fn push_status(out: &mut Vec<u8>, context: &QueryContext, xid: QueryXid) -> Opti
     if let Some(len) = zone_len {
         out.extend_from_slice(&[TIME_ZONE, len]);
         out.extend_from_slice(context.time_zone.as_bytes());
+    }
+    if context.microseconds > 0 && xid != QueryXid::InXidEvent {
+        out.push(MICROSECONDS);
+        out.extend_from_slice(&context.microseconds.to_le_bytes()[..3]);
     }
     let mut xid_at = None;
     if xid == QueryXid::InStatus {
@@ -210,7 +218,9 @@ mod tests {
 
     #[test]
     fn round_trip() {
-        let context = QueryContext { thread_id: 42, time_zone: "UTC".to_owned(), ..QueryContext::default() };
+        let microseconds = 0x07_0605;
+        let context =
+            QueryContext { thread_id: 42, time_zone: "UTC".to_owned(), microseconds, ..QueryContext::default() };
         let mut body = Vec::new();
         let xid_at = push_query(&mut body, &context, "shop", b"DROP TABLE t", QueryXid::InStatus).expect("room");
         body[xid_at..xid_at + 8].copy_from_slice(&7u64.to_le_bytes());
@@ -219,6 +229,7 @@ mod tests {
             b"std",
             &[CHARSET, 45, 0, 45, 0, 45, 0, TIME_ZONE, 3],
             b"UTC",
+            &[MICROSECONDS, 5, 6, 7],
             &[DDL_XID, 7, 0, 0, 0, 0, 0, 0, 0, DEFAULT_COLLATION_FOR_UTF8MB4, 255, 0],
         ]
         .concat();

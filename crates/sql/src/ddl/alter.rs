@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use cohort_binlog::QueryContext;
 use cohort_engine::EngineId;
 use cohort_txn::{MetadataMode, Transaction};
 
@@ -17,7 +18,7 @@ use super::definition::{self, Rules};
 use super::online::CatchUp;
 use super::row_copy::Copying;
 use super::source_rows::Rows;
-use super::{Changed, DdlRun, check_name, index_build};
+use super::{Changed, DdlRun, check_name, index_build, log_query};
 use crate::ast::{AlterAction, AlterAlgorithm, AlterLock, AlterTable, TableName};
 use crate::catalog::definition::{IndexKind, TableDef};
 use crate::catalog::store::Change;
@@ -147,6 +148,7 @@ impl DdlRun<'_> {
         let built = self.take_ids(&mut plan, written);
         let rows = self.write(alter, &plan, &built, &mut guard, table, engine)?;
         let floor = self.floor(alter, &plan, table)?;
+        let microseconds = if plan.reads_fraction() { self.now_us.rem_euclid(1_000_000) as u32 } else { 0 };
         let mut def = plan.def;
         if let Some((database, name)) = place {
             (def.database, def.name) = (database, name);
@@ -163,7 +165,9 @@ impl DdlRun<'_> {
             change.put_floor(&mut transaction, def.id, floor);
         }
         written.ids.clear();
-        self.commit(transaction, self.event_database())?;
+        let context = QueryContext { microseconds, ..self.query_context.clone() };
+        log_query(&mut transaction, self.session, &context, self.event_database(), self.sql, self.now_us);
+        self.session.commit(self.store, transaction)?;
         table.counters.statistics.change_histograms(|histograms| {
             let left = carried(histograms, &table.def, &def, &plan.sources);
             let changed = left != *histograms;

@@ -54,6 +54,18 @@ pub(super) struct AlterPlan {
     pub(super) order: Vec<(usize, bool)>,
 }
 
+impl AlterPlan {
+    /// Whether rows may get a part of a second of the statement's time, which replicas then need.
+    pub(super) fn reads_fraction(&self) -> bool {
+        let added = self.def.columns.iter().zip(&self.sources).filter(|(_, source)| source.is_none());
+        added.map(|(column, _)| column).any(|column| match column.default {
+            DefaultValue::CurrentTimestamp => column.column_type.facts().clock_digits.is_some_and(|digits| digits > 0),
+            DefaultValue::Expression { .. } => true,
+            DefaultValue::Literal(_) | DefaultValue::None | DefaultValue::Dropped => false,
+        })
+    }
+}
+
 /// A column of the new definition.
 struct Draft {
     column: ColumnDef,
