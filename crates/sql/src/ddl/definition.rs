@@ -495,8 +495,9 @@ fn name(spec: &IndexSpec, kind: IndexKind, def: &TableDef) -> Result<String, Sql
             let first = &spec.columns[0].0;
             let numbered = (2..).map(|number| format!("{first}_{number}"));
             let mut names = std::iter::once(first.clone()).chain(numbered);
-            // Among one more name than there are indexes one is free.
-            Ok(names.find(|name| !taken(name)).unwrap_or_default())
+            let is_free = |name: &String| !name.eq_ignore_ascii_case("PRIMARY") && !taken(name);
+            // Among two more names than there are indexes one is free.
+            Ok(names.find(is_free).unwrap_or_default())
         }
     }
 }
