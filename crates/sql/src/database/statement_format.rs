@@ -132,6 +132,8 @@ impl Uses {
             // Without parentheses too.
             "CURRENT_USER" => self.refuse(OTHER_VALUE),
             _ if next != b"(" => {}
+            // By `group_concat_max_len` and `default_week_format`.
+            "GROUP_CONCAT" | "WEEK" => self.refuse(OTHER_VALUE),
             "LAST_INSERT_ID" => self.inputs.last_insert_id = Some(session.last_insert_id.get()),
             "NOW" | "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" | "CURTIME" | "CURRENT_TIME" | "UTC_TIME"
             | "UTC_TIMESTAMP" => {

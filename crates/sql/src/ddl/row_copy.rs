@@ -118,7 +118,7 @@ impl<'a> Copying<'a> {
                 DefaultValue::Expression { .. } => {
                     let expr = default_expr(column)?;
                     // The binlog gets the statement: a replica would come to other values.
-                    match expr.is_volatile() && self.run.session.log_to_binlog {
+                    match expr.may_differ_on_replica() && self.run.session.log_to_binlog {
                         true => Err(SqlError::new(ER_BINLOG_UNSAFE_SYSTEM_FUNCTION, &[])),
                         false => Ok(Source::Default(expr)),
                     }

@@ -259,6 +259,13 @@ impl Expr {
         volatile
     }
 
+    /// Whether a replica that evaluates it for the same rows may come to another value.
+    pub(crate) fn may_differ_on_replica(&self) -> bool {
+        let mut differs = self.is_volatile();
+        self.walk(&mut |expr| differs |= matches!(expr, Expr::Call(call) if call.function.may_differ_on_replica()));
+        differs
+    }
+
     /// Whether its value is known to be none of NULL, although its type takes NULL as well: sums, differences and products
     /// of such values.
     pub(crate) fn is_never_null(&self) -> bool {

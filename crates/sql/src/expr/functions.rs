@@ -305,21 +305,20 @@ impl Function {
     /// Whether a replica that runs the same statement may get another value, or have no such effect. Not so
     /// LAST_INSERT_ID, which goes with the statement.
     pub(crate) fn may_differ_on_replica(&self) -> bool {
-        const OF_SERVER: [&str; 8] = [
+        const OF_SERVER: [&str; 11] = [
+            "aes_decrypt",
+            "aes_encrypt",
+            "load_file",
             "version",
             "user",
+            "current_user",
             "current_role",
             "row_count",
             "found_rows",
             "ps_thread_id",
             "roles_graphml",
-            "load_file",
         ];
-        // By variables that the binlog does not have: `group_concat_max_len` and the like.
-        const OF_SESSION: [&str; 4] = ["group_concat", "aes_encrypt", "aes_decrypt", "week"];
-        (self.volatile && self.name != "last_insert_id")
-            || OF_SERVER.contains(&self.name)
-            || OF_SESSION.contains(&self.name)
+        (self.volatile && self.name != "last_insert_id") || OF_SERVER.contains(&self.name)
     }
 
     /// Least and greatest number of arguments.
