@@ -292,6 +292,9 @@ fn what_a_replica_could_do_otherwise_is_logged_as_rows() -> Result<()> {
         conn.query_drop("SET sql_log_bin = 1, SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
         conn.query_drop("BEGIN")?;
         assert_eq!(errno(conn.query_drop("SET binlog_format = ROW")), 1679);
+        for value in ["0", "1", "DEFAULT"] {
+            assert_eq!(errno(conn.query_drop(format!("SET sql_log_bin = {value}"))), 1694);
+        }
         conn.query_drop("COMMIT")?;
     }
     // For new sessions, and for whom it is.

@@ -185,6 +185,9 @@ fn variables_refuse_what_mysql_refuses() {
         assert!(result.is_err(), "{sql} was taken");
         assert_eq!(errno(result), code, "{sql}");
     }
+    conn.query_drop("BEGIN").unwrap();
+    assert_eq!(errno(conn.query_drop("SET sql_log_bin = 0")), 1694);
+    conn.query_drop("COMMIT").unwrap();
     conn.query_drop("SET SESSION wait_timeout = 77, sql_mode = 'ANSI_QUOTES'").unwrap();
     let values: Option<(u64, String)> = conn.query_first("SELECT @@wait_timeout, @@session.sql_mode").unwrap();
     assert_eq!(values, Some((77, "ANSI_QUOTES".into())));

@@ -132,6 +132,7 @@ error_table! {
     ER_BINLOG_UNSAFE_STATEMENT_AS_ROWS = 1592, "HY000", "Unsafe statement written to the binary log as rows, although BINLOG_FORMAT = STATEMENT. {}";
     ER_BINLOG_STMT_MODE_AND_ROW_ENGINE = 1665, "HY000", "Cannot execute statement: impossible to write to binary log since BINLOG_FORMAT = STATEMENT and at least one table uses a storage engine limited to row-based logging.{}";
     ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT = 1679, "HY000", "Cannot modify @@session.binlog_format inside a transaction";
+    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1694, "HY000", "Cannot modify @@session.sql_log_bin inside a transaction";
     ER_OPTION_PREVENTS_STATEMENT = 1290, "HY000", "The MySQL server is running with the {} option so it cannot execute this statement";
     ER_NOT_KEYFILE = 1034, "HY000", "Incorrect key file for table '{}'; try to repair it";
     ER_OUTOFMEMORY = 1037, "HY001", "Out of memory; restart server and try again (needed {} bytes)";

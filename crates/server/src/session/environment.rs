@@ -11,7 +11,8 @@ use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_COLLATION_CHARSET_MISMATCH, ER_GTID_MODE_OFF, ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT,
-    ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_UNKNOWN_CHARACTER_SET,
+    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD,
+    ER_UNKNOWN_CHARACTER_SET,
 };
 use cohort_sql::expr::VariableScope;
 use cohort_sql::parse::without_passwords;
@@ -408,6 +409,9 @@ impl Environment for SessionEnvironment {
         }
         if id == ids::BINLOG_FORMAT.into() && !global && session.in_transaction() {
             return Err(SqlError::new(ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT, &[]));
+        }
+        if id == ids::SQL_LOG_BIN.into() && session.in_transaction() {
+            return Err(SqlError::new(ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, &[]));
         }
         match global {
             true if row.effect == Effect::ReadOnly && setting == Setting::Bool(true) => {

@@ -211,6 +211,7 @@ ids! {
     SESSION_TRACK_SYSTEM_VARIABLES: String = "session_track_system_variables",
     SKIP_NETWORKING: bool = "skip_networking",
     SOCKET: String = "socket",
+    SQL_LOG_BIN: bool = "sql_log_bin",
     SSL_CA: String = "ssl_ca",
     SSL_CERT: String = "ssl_cert",
     SSL_KEY: String = "ssl_key",
