@@ -474,7 +474,7 @@ fn a_statement_that_fills_rows_with_microseconds_carries_them() -> Result<()> {
     conn.query_drop("CREATE DATABASE d")?;
     conn.query_drop("CREATE TABLE d.t (id INT PRIMARY KEY)")?;
     conn.query_drop("INSERT INTO d.t VALUES (1)")?;
-    conn.query_drop("SET timestamp = 1700000000.123456")?;
+    conn.query_drop("SET timestamp = 1700000000.5")?;
     let statements = [
         ("ALTER TABLE d.t ADD a DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6)", true),
         ("ALTER TABLE d.t ADD b VARCHAR(30) DEFAULT (CONCAT(NOW(6)))", true),
@@ -490,7 +490,7 @@ fn a_statement_that_fills_rows_with_microseconds_carries_them() -> Result<()> {
             && let Some((sql, _)) = statements.into_iter().find(|(sql, _)| query.query() == *sql)
         {
             let carries = query.status_vars().get_status_var(StatusVarKey::Microseconds).is_some();
-            let text = [&[13][..], &123_456_u32.to_le_bytes()[..3]].concat();
+            let text = [&[13][..], &500_000_u32.to_le_bytes()[..3]].concat();
             assert_eq!(query.status_vars_raw().windows(text.len()).any(|bytes| bytes == text), carries, "{sql}");
             found.push((sql, carries));
         }

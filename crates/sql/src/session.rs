@@ -100,6 +100,8 @@ pub struct SessionState {
     pub compression_level: i32,
     /// `binlog_rows_query_log_events`
     pub log_rows_query: bool,
+    /// `default_week_format`: the mode of WEEK() without one.
+    pub default_week_format: u8,
     /// `default_storage_engine`, for tables that name none; `None` for the store's first engine.
     pub default_engine: Option<Arc<str>>,
     /// Whether new JSON columns are LONGTEXT.
@@ -285,6 +287,7 @@ impl SessionState {
             compresses_binlog: false,
             compression_level: 3,
             log_rows_query: false,
+            default_week_format: 0,
             default_engine: None,
             json_as_longtext: false,
             auto_increment_increment: 1,

@@ -294,7 +294,8 @@ pub const TABLE: &[SystemVariable] = &[
         .alias("storage_engine")
         .apply(Apply::Text(|session, name| session.default_engine = Some(Arc::clone(name)))),
     row("default_tmp_storage_engine", Both, Anytime, Engine, "RocksDB", "Engine of temporary tables that name none."),
-    row("default_week_format", Both, Anytime, int(0, 7), "0", "Mode of WEEK() without one."),
+    row("default_week_format", Both, Anytime, int(0, 7), "0", "Mode of WEEK() without one.")
+        .apply(Apply::Int(|session, mode| session.default_week_format = mode as u8)),
     row("disabled_storage_engines", Global, Never, Text, "", "Engines that new tables may not use."),
     row("disconnect_on_expired_password", Global, AtStart, Bool, "ON", "Refuse a client whose password has expired, unless it says that it can set a new one (error 1862); OFF lets it in for that."),
     row("div_precision_increment", Both, Anytime, Only("4"), "4", "Digits that a division adds."),

@@ -105,6 +105,10 @@ impl StatementContext for Statement<'_> {
         self.session.sql_mode
     }
 
+    fn default_week_format(&self) -> u8 {
+        self.session.default_week_format
+    }
+
     fn warn(&self, warning: SqlError) -> Result<(), SqlError> {
         if self.strict || self.trying.get() {
             return Err(warning);

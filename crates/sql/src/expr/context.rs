@@ -73,6 +73,10 @@ pub trait StatementContext {
     fn time_zone(&self) -> TimeZone;
     /// The session's SQL mode.
     fn sql_mode(&self) -> SqlMode;
+    /// `default_week_format`, the mode of WEEK() without one.
+    fn default_week_format(&self) -> u8 {
+        0
+    }
     /// Takes a warning; an `Err` (usually the same error, where a strict statement writes) ends the statement.
     fn warn(&self, warning: SqlError) -> Result<(), SqlError>;
     /// `@name`, NULL if never set. The name is in lower case.

@@ -62,6 +62,9 @@ impl Environment for StandIn {
             ("autocommit", Some(Value::Text(on))) => session.autocommit = on.eq_ignore_ascii_case("ON"),
             ("sql_mode", Some(Value::Text(mode))) => session.sql_mode = crate::types::SqlMode::parse(&mode)?,
             ("default_storage_engine", Some(Value::Text(name))) => session.default_engine = Some(name),
+            ("default_week_format", Some(Value::Int(mode))) => {
+                session.default_week_format = u8::try_from(mode).unwrap_or_default();
+            }
             ("json_as_longtext", Some(Value::Int(on))) => session.json_as_longtext = on != 0,
             ("group_concat_max_len", Some(Value::Int(bytes))) => {
                 session.group_concat_max_len = u64::try_from(bytes).unwrap_or_default();

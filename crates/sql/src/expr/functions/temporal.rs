@@ -560,7 +560,8 @@ fn from_unixtime(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
 }
 
 fn week_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let mode = args.get(1).map_or(Ok(0), |mode| to_i64(mode, args.cx))?;
+    let default = || Ok(args.cx.statement.default_week_format().into());
+    let mode = args.get(1).map_or_else(default, |mode| to_i64(mode, args.cx))?;
     args.day(|day| Value::Int(week(day.year, day.month, day.day, (mode & 7) as u8).1.into()))
 }
 
