@@ -219,7 +219,21 @@ impl ResultType {
         }
     }
 
-    /// The type of a value that is of either type (CASE, IF, COALESCE, UNION).
+    /// The type of a column that has values of all these types (UNION): what all fit, of a fixed length where all strings
+    /// have one.
+    pub fn of_all(types: &[ResultType]) -> ResultType {
+        /// Longer strings have no fixed length.
+        const MAX_FIXED: u32 = 255;
+        let joined = types.iter().copied().reduce(ResultType::unify).unwrap_or_else(ResultType::null);
+        let mut known = types.iter().filter(|of| of.family() != Family::Null);
+        let is_fixed = joined.field == FieldType::VarString && joined.length <= MAX_FIXED;
+        if is_fixed && known.all(|of| of.field == FieldType::String) {
+            return ResultType { field: FieldType::String, ..joined };
+        }
+        joined
+    }
+
+    /// The type of a value that is of either type (CASE, IF, COALESCE).
     pub fn unify(self, other: ResultType) -> ResultType {
         let nullable = self.nullable || other.nullable;
         let joined = match (self.family(), other.family()) {
@@ -229,16 +243,8 @@ impl ResultType {
             (Family::Integer, Family::Integer) if self.kind() == FieldKind::Year && other.kind() == FieldKind::Year => {
                 self
             }
-            (Family::Integer, Family::Integer) if self.unsigned == other.unsigned => {
-                ResultType { field: FieldType::LongLong, length: self.length.max(other.length), ..self }
-            }
-            (Family::Integer, Family::Integer) if self.length.max(other.length) < 19 => {
-                ResultType { unsigned: false, ..ResultType::integer(self.length.max(other.length) + 1) }
-            }
-            (Family::Integer | Family::Decimal, Family::Integer | Family::Decimal) => {
-                let scale = self.decimals.max(other.decimals);
-                Self::decimal(self.integer_digits().max(other.integer_digits()) + u32::from(scale), scale)
-            }
+            (Family::Integer, Family::Integer) => self.unify_integers(other),
+            (Family::Integer | Family::Decimal, Family::Integer | Family::Decimal) => self.unify_decimals(other),
             (Family::Integer | Family::Real, Family::Integer | Family::Real)
                 if self.field.fits_float() && other.field.fits_float() =>
             {
@@ -261,9 +267,51 @@ impl ResultType {
                 Self::string(self.length.max(other.length), Collation::DEFAULT)
             }
         };
-        joined.computed().nullable(nullable)
+        let field = if joined.field == FieldType::String { FieldType::VarString } else { joined.field };
+        ResultType { field, nullable, ..joined.computed() }
     }
 
+    /// The most bytes of a string.
+    fn byte_length(self) -> u32 {
+        let bytes = u64::from(self.length) * self.collation.charset().char_bytes();
+        bytes.try_into().unwrap_or(u32::MAX)
+    }
+
+    /// The wider of two integer types. A signed and an unsigned one make a signed one: the next wider if the unsigned one
+    /// is as wide as both, or a decimal beyond BIGINT.
+    fn unify_integers(self, other: ResultType) -> ResultType {
+        const WIDTHS: [FieldType; 5] =
+            [FieldType::Tiny, FieldType::Short, FieldType::Int24, FieldType::Long, FieldType::LongLong];
+        let width_of = |of: ResultType| match of.field {
+            FieldType::Tiny | FieldType::Bool => 0,
+            FieldType::Short | FieldType::Year => 1,
+            FieldType::Int24 => 2,
+            FieldType::Long => 3,
+            _ => 4,
+        };
+        let (own, others) = (width_of(self), width_of(other));
+        let width = own.max(others);
+        if self.unsigned == other.unsigned {
+            return ResultType { field: WIDTHS[width], length: self.length.max(other.length), ..self };
+        }
+        let of_unsigned = if self.unsigned { own } else { others };
+        match WIDTHS.get(width + usize::from(of_unsigned == width)) {
+            Some(field) => Self::number(*field, self.integer_digits().max(other.integer_digits()) + 1, 0, false),
+            None => self.unify_decimals(other),
+        }
+    }
+
+    /// The decimal that has the digits of both, unsigned if both are.
+    fn unify_decimals(self, other: ResultType) -> ResultType {
+        let scale = self.decimals.max(other.decimals);
+        let signed = Self::decimal(self.integer_digits().max(other.integer_digits()) + u32::from(scale), scale);
+        if self.unsigned && other.unsigned {
+            return ResultType { unsigned: true, length: signed.length - 1, ..signed };
+        }
+        signed
+    }
+
+    /// The type of strings of which some are bytes if one is: then of as many as the characters of a text may have.
     fn unify_strings(self, other: ResultType) -> ResultType {
         if self.field == FieldType::Json && other.field == FieldType::Json {
             return self;
@@ -277,7 +325,11 @@ impl ResultType {
         } else {
             FieldType::VarString
         };
-        ResultType { field, decimals: NOT_FIXED_DECIMALS, ..Self::string(self.length.max(other.length), collation) }
+        let length_of = |of: ResultType| match collation {
+            Collation::Binary => of.byte_length(),
+            _ => of.length,
+        };
+        ResultType { field, ..Self::string(length_of(self).max(length_of(other)), collation) }
     }
 }
 

@@ -441,6 +441,9 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
         }
         FieldKind::String | FieldKind::Lob => match value {
             Value::Json(_) if to.field == FieldType::Json => value,
+            Value::Text(_) | Value::Bytes(_) if to.field == FieldType::String && to.collation == Collation::Binary => {
+                filled(&value, to.length)
+            }
             Value::Text(text) if to.collation == Collation::Binary => Value::bytes(text.as_bytes()),
             Value::Text(_) | Value::Bytes(_) => value,
             Value::Hex(bytes) => Value::Bytes(bytes),
@@ -448,4 +451,15 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
             other => Value::text(local(&other, cx).to_string()),
         },
     })
+}
+
+/// The bytes of a string as a BINARY of so many has them: with zeros behind.
+fn filled(value: &Value, bytes: u32) -> Value {
+    let mut filled = match value {
+        Value::Text(text) => text.as_bytes().to_vec(),
+        Value::Bytes(own) => own.to_vec(),
+        other => return other.clone(),
+    };
+    filled.resize(filled.len().max(bytes as usize), 0);
+    Value::bytes(filled)
 }

@@ -61,8 +61,8 @@ impl Expr {
 /// other.
 pub(crate) fn joined_type(sides: &[&Expr], operation: &str) -> Result<ResultType, SqlError> {
     join_all(sides, operation)?;
-    let types = sides.iter().map(|side| side.result_type(&[]));
-    let joined = types.reduce(ResultType::unify).unwrap_or_else(ResultType::null);
+    let types: Vec<ResultType> = sides.iter().map(|side| side.result_type(&[])).collect();
+    let joined = ResultType::of_all(&types);
     Ok(with_collation(joined, sides, Collation::DEFAULT))
 }
 

@@ -1,14 +1,17 @@
 //! The column that holds the values of an expression: what CREATE TABLE ... SELECT makes of a select list.
 
 use super::{
-    BinaryType, BitType, BlobType, ColumnType, DateTimeType, DecimalType, DoubleType, FloatType, IntType, IntWidth,
-    LobSize, TextType, TimeType, TimestampType, VarBinaryType, VarCharType,
+    BinaryType, BitType, BlobType, CharType, ColumnType, DateTimeType, DecimalType, DoubleType, FloatType, IntType,
+    IntWidth, LobSize, TextType, TimeType, TimestampType, VarBinaryType, VarCharType,
 };
 use crate::decimal::{MAX_PRECISION, MAX_SCALE};
 use crate::{Collation, FieldKind, FieldType, ResultType};
 
 /// Longer strings become TEXT and BLOB, as in MySQL.
 const MAX_VARCHAR: u32 = 512;
+
+/// The longest CHAR and BINARY.
+const MAX_CHAR: u16 = 255;
 
 /// So many digits may be too many for INT.
 const INT_DIGITS: u32 = 10;
@@ -73,7 +76,10 @@ fn string(of: &ResultType) -> ColumnType {
     };
     // It is MAX_VARCHAR at most.
     let chars = u16::try_from(of.length).unwrap_or(u16::MAX);
+    let is_fixed = of.field == FieldType::String && chars <= MAX_CHAR;
     match (is_short, collation) {
+        (true, Collation::Binary) if is_fixed => BinaryType { bytes: chars }.into(),
+        (true, collation) if is_fixed => CharType { chars, collation }.into(),
         (true, Collation::Binary) => VarBinaryType { bytes: chars }.into(),
         (true, collation) => VarCharType { chars, collation }.into(),
         (false, Collation::Binary) => BlobType { size }.into(),
