@@ -330,14 +330,12 @@ impl Inserting<'_> {
                 return Ok(());
             };
             if !self.plan.on_duplicate.is_empty() {
-                self.duplicates += 1;
                 return self.update_conflicting(&conflict, run);
             }
             // A value that is made for the row must not cost the row that has it.
             let key = &self.table.indexes[conflict.index];
             let of_made = self.ids.has_made() && key.columns.first() == self.table.auto_increment.as_ref();
             if self.plan.replace && !of_made {
-                self.duplicates += 1;
                 if self.replace_conflicting(&conflict, run)? {
                     return Ok(());
                 }
@@ -395,6 +393,7 @@ impl Inserting<'_> {
             self.ids.inserted();
             return Ok(true);
         }
+        self.duplicates += 1;
         row_change::delete(self.table, &row, &conflict.row_key, &stored, run)?;
         Ok(false)
     }
@@ -441,13 +440,17 @@ impl Inserting<'_> {
         }
         let changed = Changed { columns: &columns, before: &before, after: &slots[..count] };
         match row_change::update(self.table, &changed, &conflict.row_key, &stored, run)? {
-            None => self.affected += 2,
+            None => {
+                self.affected += 2;
+                self.duplicates += 1;
+            }
             Some(other) => {
                 let error = duplicate(self.table, other.index, &slots, run.session.time_zone);
                 if !self.plan.ignore {
                     return Err(error);
                 }
                 run.statement.push_warning(error);
+                self.duplicates += 1;
                 self.updated(&before, false);
                 return Ok(());
             }
