@@ -64,7 +64,7 @@ pub(crate) struct Run<'a> {
     pub(crate) logs_rows: bool,
     /// A SELECT without a locking clause locks the rows it reads, shared.
     pub(crate) locks_reads: bool,
-    /// With SQL_CALC_FOUND_ROWS, how many rows there are with those that LIMIT left out.
+    /// How many rows the last LIMIT has seen: with those that OFFSET left out, and with SQL_CALC_FOUND_ROWS all there are.
     pub(crate) found_rows: Option<u64>,
     /// How often [`Run::step`] was called.
     pub(crate) steps: u32,
@@ -192,7 +192,7 @@ pub(crate) fn run(plan: &Plan, run: &mut Run<'_>, sink: &mut dyn ResultSink) -> 
             sink.columns(&columns(plan, query, run.params))?;
             let most = if query.has_limit() { u64::MAX } else { run.session.select_limit };
             let rows = query::run(query, most, run, &mut |row| sink.row(row))?;
-            run.session.found_rows.set(run.found_rows.unwrap_or(rows));
+            run.session.found_rows.set(found_rows(query, rows, run));
             run.session.row_count.set(-1);
             Ok(StatementResult::Rows)
         }
@@ -203,6 +203,11 @@ pub(crate) fn run(plan: &Plan, run: &mut Run<'_>, sink: &mut dyn ResultSink) -> 
         PlanKind::DeleteJoined(plan) => change_joined::delete(plan, run),
         PlanKind::Utility(_) => Err(SqlError::internal("a statement without a plan was run as one")),
     }
+}
+
+/// What FOUND_ROWS() gives after a query that gave so many rows. Its own LIMIT is the last one to end.
+fn found_rows(query: &QueryPlan, given: u64, run: &Run<'_>) -> u64 {
+    run.found_rows.filter(|_| query.has_limit()).unwrap_or(given)
 }
 
 /// SELECT ... INTO: variables get the values of the one row. Without a row they stay, with warning 1329; a second one is
@@ -226,7 +231,7 @@ fn query_into(
     if rows == 0 {
         statement.warn(SqlError::new(ER_SP_FETCH_NO_DATA, &[]))?;
     }
-    session.found_rows.set(run.found_rows.unwrap_or(rows));
+    session.found_rows.set(found_rows(query, rows, run));
     session.row_count.set(rows as i64);
     Ok(StatementResult::Done { affected: rows, last_insert_id: 0, info: String::new() })
 }

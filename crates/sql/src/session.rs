@@ -658,6 +658,12 @@ impl Outcome {
         Outcome { result, commit: None, release: false }
     }
 
+    /// OK with a text.
+    pub(crate) fn told(info: &str) -> Outcome {
+        let result = StatementResult::Done { affected: 0, last_insert_id: 0, info: info.to_owned() };
+        Outcome { result, ..Outcome::ok() }
+    }
+
     pub(crate) fn rows() -> Outcome {
         Outcome { result: StatementResult::Rows, commit: None, release: false }
     }

@@ -21,7 +21,7 @@ pub(crate) mod show;
 mod show_diagnostics;
 pub(crate) mod show_schema;
 
-use crate::ast::{ShowFilter, ShowSchema, Statement};
+use crate::ast::{ShowFilter, ShowKind, ShowSchema, Statement};
 use crate::database::hints::HintedVariables;
 use crate::database::{Database, Params, named};
 use crate::error::SqlError;
@@ -29,6 +29,25 @@ use crate::exec::explain::text_columns as explained_columns;
 use crate::session::{Environment, Outcome, ResultSink, SessionState};
 use crate::types::ResultColumn;
 use show::Shown;
+
+/// Whether a SHOW is a query in MySQL, so that FOUND_ROWS() counts its rows.
+fn is_query(show: &Statement) -> bool {
+    match show {
+        Statement::ShowSchema { what, .. } => {
+            !matches!(what, ShowSchema::CreateTable { .. } | ShowSchema::CreateDatabase { .. })
+        }
+        Statement::Show { what, .. } => matches!(
+            what,
+            ShowKind::Variables(_)
+                | ShowKind::Status(_)
+                | ShowKind::Engines
+                | ShowKind::Collation
+                | ShowKind::CharacterSet
+                | ShowKind::Plugins
+        ),
+        _ => false,
+    }
+}
 
 impl Database {
     /// Runs a statement that is not planned.
@@ -93,18 +112,22 @@ impl Database {
                 {
                     return self.filtered_by_query(shown, condition, given, session, env, sink);
                 }
-                show::filtered(shown, filter.as_ref(), params, session, env, sink).map(|()| Outcome::rows())
+                let rows = show::filtered(shown, filter.as_ref(), params, session, env, sink)?;
+                if is_query(statement) {
+                    session.found_rows.set(rows);
+                }
+                Ok(Outcome::rows())
             }
             Statement::ShowDiagnostics { errors_only, count, limit } => {
                 show_diagnostics::run(*errors_only, *count, *limit, session, sink).map(|()| Outcome::rows())
             }
             Statement::Explain(explain) if explain.analyze => {
                 let shown = self.explain_analyze(&explain.statement, params, session, env, sql)?;
-                show::filtered(shown, None, params, session, env, sink).map(|()| Outcome::rows())
+                show::filtered(shown, None, params, session, env, sink).map(|_| Outcome::rows())
             }
             Statement::Explain(_) => {
                 let shown = self.shown(statement, session, env)?;
-                show::filtered(shown, None, params, session, env, sink).map(|()| Outcome::rows())
+                show::filtered(shown, None, params, session, env, sink).map(|_| Outcome::rows())
             }
             Statement::Account(account) => self.account(account, session, env),
             Statement::Admin(command) => self.administer(command, params, session, env).map(|()| Outcome::ok()),
@@ -112,10 +135,12 @@ impl Database {
             Statement::FlushTables(flush) => self.flush_tables(flush, session).map(|()| Outcome::ok()),
             Statement::Maintain(maintain) => {
                 let shown = self.maintain(maintain, session, env)?;
-                show::filtered(shown, None, params, session, env, sink).map(|()| Outcome::rows())
+                show::filtered(shown, None, params, session, env, sink).map(|_| Outcome::rows())
             }
             Statement::Backup(command) => self.backup(command, session).map(|()| Outcome::ok()),
-            Statement::Prepare { name, from } => self.prepare_named(name, from, session, env).map(|()| Outcome::ok()),
+            Statement::Prepare { name, from } => {
+                self.prepare_named(name, from, session, env).map(|()| Outcome::told("Statement prepared"))
+            }
             Statement::Execute { name, using } => self.execute_named(name, using, session, env, sink),
             Statement::Deallocate(name) => named::deallocate(name, session).map(|()| Outcome::ok()),
             Statement::UnlockTables => self.unlock_all(session).map(|()| Outcome::ok()),

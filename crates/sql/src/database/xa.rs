@@ -70,7 +70,7 @@ impl Database {
             XaStatement::Rollback(xid) => self.xa_rollback(xid, session, env),
             XaStatement::Recover { convert } => {
                 let shown = recovered(&self.store.prepared_xa(), *convert);
-                filtered(shown, None, &[], session, env, sink).map(|()| Outcome::rows())
+                filtered(shown, None, &[], session, env, sink).map(|_| Outcome::rows())
             }
         }
     }

@@ -18,8 +18,8 @@ use super::{PlanContext, finish, from, hints, set, unsupported, with};
 use crate::ast::{self, Limit, OrderBy, QueryBody, Select, SelectItem, TableExpr, TableRef};
 use crate::catalog::definition::IndexKind;
 use crate::error::{
-    ER_AGGREGATE_ORDER_FOR_UNION, ER_AGGREGATE_ORDER_NON_AGG_QUERY, ER_BAD_FIELD_ERROR, ER_ILLEGAL_REFERENCE,
-    ER_NO_TABLES_USED, ER_TABLENAME_NOT_ALLOWED_HERE, ER_TOO_MANY_FIELDS, ER_UNKNOWN_TABLE, ER_WRONG_GROUP_FIELD,
+    ER_AGGREGATE_ORDER_FOR_UNION, ER_AGGREGATE_ORDER_NON_AGG_QUERY, ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR,
+    ER_ILLEGAL_REFERENCE, ER_NO_TABLES_USED, ER_TABLENAME_NOT_ALLOWED_HERE, ER_TOO_MANY_FIELDS, ER_WRONG_GROUP_FIELD,
     SqlError,
 };
 use crate::expr::Expr;
@@ -96,16 +96,16 @@ fn with_tail(
         QueryBody::Nested(inner) => {
             let (inner, columns) = query(inner, around)?;
             let rows = RowSource::Query(Box::new(finish(inner, cx)?));
-            tail_over(Source::Made { rows, columns: columns.clone() }, columns, tail, around)
+            tail_over(Source::Made { rows, columns: columns.clone() }, columns, tail, false, around)
         }
         QueryBody::Set { first, rest } => {
             let (source, columns) = set::operation(first, rest, around)?;
             check_order(tail.order_by)?;
-            tail_over(source, columns, tail, around)
+            tail_over(source, columns, tail, counts_all(first), around)
         }
         QueryBody::Values(rows) => {
             let (rows, columns) = set::values(rows, around)?;
-            tail_over(Source::Made { rows, columns: columns.clone() }, columns, tail, around)
+            tail_over(Source::Made { rows, columns: columns.clone() }, columns, tail, false, around)
         }
     }
 }
@@ -160,7 +160,17 @@ pub(super) fn over(
     query: &ast::Query,
     around: Around<'_>,
 ) -> Result<(Query, Vec<ResultColumn>), SqlError> {
-    tail_over(source, columns, Tail::of(query), around)
+    tail_over(source, columns, Tail::of(query), false, around)
+}
+
+/// Whether the first operand of a set operation says SQL_CALC_FOUND_ROWS, which is about all of it.
+fn counts_all(first: &QueryBody) -> bool {
+    match first {
+        QueryBody::Select(select) => select.calc_found_rows,
+        QueryBody::Nested(inner) => inner.limit.is_none() && counts_all(&inner.body),
+        QueryBody::Set { first, .. } => counts_all(first),
+        QueryBody::Table(_) | QueryBody::Values(_) => false,
+    }
 }
 
 /// ORDER BY and LIMIT over rows that are made: those of a set operation, or of a query in parentheses.
@@ -168,6 +178,7 @@ fn tail_over(
     source: Source,
     columns: Vec<ResultColumn>,
     tail: Tail<'_>,
+    counts_all: bool,
     around: Around<'_>,
 ) -> Result<(Query, Vec<ResultColumn>), SqlError> {
     if !tail.locking.is_empty() {
@@ -182,7 +193,7 @@ fn tail_over(
     if !collected.into_inner().is_empty() {
         return Err(SqlError::new(ER_AGGREGATE_ORDER_FOR_UNION, &[&1]));
     }
-    let limit = limit(tail.limit, false)?;
+    let limit = limit(tail.limit, counts_all)?;
     let outputs = outputs.into_iter().map(|output| output.expr).collect();
     Ok((Query { relations: from.relations, from: from.nest, outputs, sort, limit, ..Query::default() }, columns))
 }
@@ -351,7 +362,7 @@ fn wildcard(named: Option<&ast::TableName>, from: &From, outputs: &mut Vec<Outpu
         outputs.extend((0..relation.width()).map(|at| output(relation, at)));
     }
     match named {
-        Some(named) if outputs.len() == before => Err(SqlError::new(ER_UNKNOWN_TABLE, &[&named.table, &"field list"])),
+        Some(named) if outputs.len() == before => Err(SqlError::new(ER_BAD_TABLE_ERROR, &[&named.table])),
         _ => Ok(()),
     }
 }

@@ -10,11 +10,14 @@ use super::query::{BoundOperand, Query, Source};
 use super::{PlanContext, finish};
 use crate::ast::{self, QueryBody, SetOperand};
 use crate::collation::Collation;
-use crate::error::{ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
+use crate::error::{
+    ER_CANT_USE_OPTION_HERE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError,
+};
 use crate::expr::{Expr, joined_type};
 use crate::types::{ResultColumn, ResultType};
 
-/// Resolves a set operation; 1222 if its operands have different numbers of columns.
+/// Resolves a set operation; 1222 if its operands have different numbers of columns, 1234 if another than the first says
+/// SQL_CALC_FOUND_ROWS.
 pub(super) fn operation(
     first: &QueryBody,
     rest: &[SetOperand],
@@ -23,6 +26,9 @@ pub(super) fn operation(
     let (first, columns) = super::operand(first, around)?;
     let mut queries: Vec<Query> = vec![first];
     for operand in rest {
+        if matches!(&operand.body, QueryBody::Select(select) if select.calc_found_rows) {
+            return Err(SqlError::new(ER_CANT_USE_OPTION_HERE, &[&"SQL_CALC_FOUND_ROWS"]));
+        }
         let (query, others) = super::operand(&operand.body, around)?;
         if others.len() != columns.len() {
             return Err(SqlError::new(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use super::bind::{Around, BelongsTo, Names, Scope};
 use super::query::all_of;
+use super::unsupported;
 use crate::ast;
 use crate::error::{ER_OPERAND_COLUMNS, SqlError};
 use crate::expr::{Ask, ColumnRef, CompareOp, CompareWith, Comparison, Expr, Subquery, equal_keys};
@@ -149,6 +150,9 @@ impl Scope<'_> {
         query: &ast::Query,
         with: CompareWith,
     ) -> Result<Expr, SqlError> {
+        if with != CompareWith::One {
+            unsupported::limit_of_compared(query)?;
+        }
         let operands = match operand {
             ast::Expr::Row(parts) => parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>()?,
             single => vec![self.bind(single)?],

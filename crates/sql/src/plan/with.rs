@@ -189,10 +189,13 @@ impl<'a> Commons<'a> {
     }
 }
 
-/// What a round may not do: group, or name the table but once, in FROM, where it is not NULL.
+/// What a round may not do: sort, count or compare its rows, group, or name the table but once, in FROM, where it is not NULL.
 fn check_round(query: &Query, table: &Common, named: u32) -> Result<(), SqlError> {
     let wrong = |code| Err(SqlError::new(code, &[&table.name]));
-    if query.grouping.is_some() || query.distinct || !query.windows.is_empty() {
+    if !query.sort.is_empty() || query.limit.is_some() || query.distinct {
+        return Err(unsupported::round());
+    }
+    if query.grouping.is_some() || !query.windows.is_empty() {
         return wrong(ER_CTE_RECURSIVE_FORBIDS_AGGREGATION);
     }
     let is_last_round = |relation: &&Relation| matches!(relation.source, Source::Made { rows: RowSource::LastRound(of), .. } if of == table.place);
@@ -223,6 +226,10 @@ pub(super) fn below<T>(
 /// which can become parts of it. `None` if there is no such table.
 pub(super) fn derived(query: &ast::Query, around: Around<'_>) -> Option<Box<ast::Query>> {
     let with = query.with.as_ref().filter(|with| !with.recursive && around.names.is_none())?;
+    let known = |at: usize| with.tables[..at].iter().any(|other| other.name == with.tables[at].name);
+    if (0..with.tables.len()).any(known) {
+        return None;
+    }
     // What those before the last mean by its name is not known here.
     last_named_once(with)?;
     let mut query = Box::new(query.clone());

@@ -69,7 +69,7 @@ impl Database {
     }
 }
 
-/// Gives the rows of a SHOW that pass its LIKE or WHERE.
+/// Gives the rows of a SHOW that pass its LIKE or WHERE, and says how many they were.
 pub(crate) fn filtered(
     table: Shown,
     filter: Option<&ShowFilter>,
@@ -77,7 +77,7 @@ pub(crate) fn filtered(
     session: &SessionState,
     env: &dyn Environment,
     sink: &mut dyn ResultSink,
-) -> Result<(), SqlError> {
+) -> Result<u64, SqlError> {
     let columns = table.result_columns();
     let place = |slot: usize| {
         let (name, result_type) = &table.columns[slot];
@@ -99,6 +99,7 @@ pub(crate) fn filtered(
     let context = Context::new(session, env, false);
     let cx = EvalContext::new(params, &context);
     sink.columns(&columns)?;
+    let mut given = 0;
     for row in &table.rows {
         let shown = match &condition {
             None => true,
@@ -106,7 +107,8 @@ pub(crate) fn filtered(
         };
         if shown {
             sink.row(row)?;
+            given += 1;
         }
     }
-    Ok(())
+    Ok(given)
 }

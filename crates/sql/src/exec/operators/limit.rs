@@ -41,7 +41,7 @@ impl Bounds {
 }
 
 fn count(expr: &Expr, run: &mut Run<'_>) -> Result<u64, SqlError> {
-    let wrong = || SqlError::new(ER_WRONG_ARGUMENTS, &[&"LIMIT"]);
+    let wrong = || SqlError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]);
     match run.evaluate(|cx| expr.eval(&[], cx))? {
         Value::Int(count) => u64::try_from(count).map_err(|_| wrong()),
         Value::UInt(count) => Ok(count),
@@ -73,11 +73,8 @@ impl Operator for Limit<'_> {
         let Some(input) = &mut self.input else { return Ok(false) };
         let skips_all = self.left.is_nothing();
         while self.left.offset > 0 || skips_all {
-            if skips_all && !self.counts_all {
-                return Ok(false);
-            }
-            if !input.next(run, row)? {
-                run.found_rows = self.counts_all.then_some(self.found);
+            if skips_all && !self.counts_all || !input.next(run, row)? {
+                run.found_rows = Some(self.found);
                 return Ok(false);
             }
             self.left.offset = self.left.offset.saturating_sub(1);
@@ -88,7 +85,7 @@ impl Operator for Limit<'_> {
         if given {
             self.found += 1;
         } else {
-            run.found_rows = self.counts_all.then_some(self.found);
+            run.found_rows = Some(self.found);
         }
         Ok(given)
     }
