@@ -278,16 +278,16 @@ impl ResultType {
     }
 
     /// The wider of two integer types. A signed and an unsigned one make a signed one: the next wider if the unsigned one
-    /// is as wide as both, or a decimal beyond BIGINT.
+    /// is as wide as both, or a decimal if they have more digits than any
+    /// BIGINT holds.
     fn unify_integers(self, other: ResultType) -> ResultType {
+        const BIGINT_DIGITS: u32 = 19;
         const WIDTHS: [FieldType; 5] =
             [FieldType::Tiny, FieldType::Short, FieldType::Int24, FieldType::Long, FieldType::LongLong];
-        let width_of = |of: ResultType| match of.field {
-            FieldType::Tiny | FieldType::Bool => 0,
-            FieldType::Short | FieldType::Year => 1,
-            FieldType::Int24 => 2,
-            FieldType::Long => 3,
-            _ => 4,
+        let width_of = |of: ResultType| {
+            // There is none of the width of YEAR.
+            let field = if of.kind() == FieldKind::Year { FieldType::Short } else { of.field };
+            WIDTHS.iter().position(|known| *known == field).unwrap_or(4)
         };
         let (own, others) = (width_of(self), width_of(other));
         let width = own.max(others);
@@ -295,8 +295,10 @@ impl ResultType {
             return ResultType { field: WIDTHS[width], length: self.length.max(other.length), ..self };
         }
         let of_unsigned = if self.unsigned { own } else { others };
+        let digits = self.integer_digits().max(other.integer_digits());
         match WIDTHS.get(width + usize::from(of_unsigned == width)) {
-            Some(field) => Self::number(*field, self.integer_digits().max(other.integer_digits()) + 1, 0, false),
+            Some(field) => Self::number(*field, digits + 1, 0, false),
+            None if digits < BIGINT_DIGITS => Self::integer(digits + 1),
             None => self.unify_decimals(other),
         }
     }
@@ -325,10 +327,7 @@ impl ResultType {
         } else {
             FieldType::VarString
         };
-        let length_of = |of: ResultType| match collation {
-            Collation::Binary => of.byte_length(),
-            _ => of.length,
-        };
+        let length_of = |of: ResultType| if collation == Collation::Binary { of.byte_length() } else { of.length };
         ResultType { field, ..Self::string(length_of(self).max(length_of(other)), collation) }
     }
 }
