@@ -267,8 +267,9 @@ impl ResultType {
                 Self::string(self.length.max(other.length), Collation::DEFAULT)
             }
         };
+        let joined = joined.computed();
         let field = if joined.field == FieldType::String { FieldType::VarString } else { joined.field };
-        ResultType { field, nullable, ..joined.computed() }
+        ResultType { field, nullable, ..joined }
     }
 
     /// The most bytes of a string.

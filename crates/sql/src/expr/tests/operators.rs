@@ -436,7 +436,7 @@ fn parameters_decide_what_is_a_key() {
     let equal = compare(CompareOp::Equal, int_column(), sum);
     assert!(equal_keys(&equal).is_none());
     let keys = possible_keys(&equal).unwrap();
-    let is_one = |value: Value| keys.iter().all(|key| key.is_one(&[value.clone()]));
+    let is_one = |value: Value| keys.iter().all(|key| key.is_one(std::slice::from_ref(&value)));
     assert!(is_one(Value::Int(1)) && is_one(Value::Decimal(Decimal::parse("1.5").unwrap())));
     assert!(!is_one(Value::Double(1.0)) && !is_one(Value::text("1")) && !is_one(Value::Null));
 }
