@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cohort_io::sync::Mutex;
-use cohort_io::{Create, File, FileSystem, IoError, OpenOptions};
+use cohort_io::{Create, File, FileSystem, IoError, OpenOptions, renew_name, restore_names};
 
 use crate::memory::MemoryEngine;
 use crate::{
@@ -54,7 +54,9 @@ impl LoggedEngine {
     pub fn open(fs: &dyn FileSystem, dir: &Path, name: &'static str) -> Result<LoggedEngine, WriteError> {
         let failed = |error: IoError| WriteError::Failed { engine: name, detail: error.to_string() };
         fs.create_dir_all(dir).map_err(failed)?;
-        let path = dir.join(format!("{name}.log"));
+        let file = format!("{name}.log");
+        restore_names(fs, dir, |name| name == file).map_err(failed)?;
+        let path = dir.join(file);
         let log = fs.open(&path, &OpenOptions::buffered(Create::IfMissing)).map_err(failed)?;
         fs.sync_dir(dir).map_err(failed)?;
         let state = State { end: 0, applied: 0, position: 0, prepared: HashMap::new() };
@@ -69,6 +71,10 @@ impl LoggedEngine {
             sync_callers_log: OnceLock::new(),
         };
         engine.replay().map_err(failed)?;
+        if engine.state.lock().end == 0 {
+            // The process that made the file may have failed to make its name durable.
+            renew_name(fs, &path).and_then(|()| fs.sync_dir(dir)).map_err(failed)?;
+        }
         Ok(engine)
     }
 
