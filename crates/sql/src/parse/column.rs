@@ -93,6 +93,8 @@ fn column_options(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Result<()
             column.nullable = Some(false);
         } else if cursor.takes("NULL") {
             column.nullable = Some(true);
+        } else if cursor.takes("SERIAL DEFAULT VALUE") {
+            (column.nullable, column.auto_increment, column.unique) = (Some(false), true, true);
         } else if cursor.takes("DEFAULT") {
             (column.default, column.default_text) = default_value(cursor)?;
         } else if cursor.takes("ON UPDATE") {

@@ -146,13 +146,19 @@ fn diagnostics(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     Ok(Statement::ShowDiagnostics { errors_only, count, limit: limit(cursor)? })
 }
 
-/// `LIMIT [offset,] count`
+/// `LIMIT {[offset,] count | count OFFSET offset}`
 fn limit(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, SqlError> {
     if !cursor.takes("LIMIT") {
         return Ok(None);
     }
     let first = cursor.integer()?;
-    Ok(Some(if cursor.takes_operator(",") { (first, cursor.integer()?) } else { (0, first) }))
+    Ok(Some(if cursor.takes_operator(",") {
+        (first, cursor.integer()?)
+    } else if cursor.takes("OFFSET") {
+        (cursor.integer()?, first)
+    } else {
+        (0, first)
+    }))
 }
 
 /// What follows DESCRIBE: a table, and maybe a column or pattern.
