@@ -248,8 +248,13 @@ impl DdlRun<'_> {
     }
 
     /// Commits the catalog's change together with the statement's event.
-    fn commit(&self, mut transaction: Transaction, database: &str) -> Result<(), SqlError> {
-        log_query(&mut transaction, self.session, self.query_context, database, self.sql, self.now_us);
+    fn commit(&self, transaction: Transaction, database: &str) -> Result<(), SqlError> {
+        self.commit_in(self.query_context, transaction, database)
+    }
+
+    /// The same, with what the event says of the session.
+    fn commit_in(&self, context: &QueryContext, mut transaction: Transaction, database: &str) -> Result<(), SqlError> {
+        log_query(&mut transaction, self.session, context, database, self.sql, self.now_us);
         self.session.commit(self.store, transaction)
     }
 

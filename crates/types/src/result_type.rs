@@ -279,8 +279,7 @@ impl ResultType {
     }
 
     /// The wider of two integer types. A signed and an unsigned one make a signed one: the next wider if the unsigned one
-    /// is as wide as both, or a decimal if they have more digits than any
-    /// BIGINT holds.
+    /// is as wide as both, or a decimal if they have more digits than any BIGINT holds.
     fn unify_integers(self, other: ResultType) -> ResultType {
         const BIGINT_DIGITS: u32 = 19;
         const WIDTHS: [FieldType; 5] =

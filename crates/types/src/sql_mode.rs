@@ -52,6 +52,19 @@ modes! {
     TIME_TRUNCATE_FRACTIONAL = 32, "TIME_TRUNCATE_FRACTIONAL", "Fractional seconds are cut, not rounded.";
 }
 
+/// The modes that stand for others, and these.
+const COMBINED: [(SqlMode, SqlMode); 2] = [
+    (
+        SqlMode::ANSI,
+        SqlMode::REAL_AS_FLOAT
+            .union(SqlMode::PIPES_AS_CONCAT)
+            .union(SqlMode::ANSI_QUOTES)
+            .union(SqlMode::IGNORE_SPACE)
+            .union(SqlMode::ONLY_FULL_GROUP_BY),
+    ),
+    (SqlMode::TRADITIONAL, SqlMode::DEFAULT.without(SqlMode::ONLY_FULL_GROUP_BY).union(SqlMode::STRICT_ALL_TABLES)),
+];
+
 impl SqlMode {
     /// No mode at all.
     pub const EMPTY: SqlMode = SqlMode(0);
@@ -100,12 +113,12 @@ impl SqlMode {
     }
 
     /// The modes that are not in `other`.
-    pub fn without(self, other: SqlMode) -> SqlMode {
+    pub const fn without(self, other: SqlMode) -> SqlMode {
         SqlMode(self.0 & !other.0)
     }
 
     /// Both sets together.
-    pub fn union(self, other: SqlMode) -> SqlMode {
+    pub const fn union(self, other: SqlMode) -> SqlMode {
         SqlMode(self.0 | other.0)
     }
 
@@ -127,24 +140,8 @@ impl SqlMode {
 
     /// With the parts of `ANSI` and `TRADITIONAL`.
     fn expanded(self) -> SqlMode {
-        let parts_of_ansi = [
-            Self::REAL_AS_FLOAT,
-            Self::PIPES_AS_CONCAT,
-            Self::ANSI_QUOTES,
-            Self::IGNORE_SPACE,
-            Self::ONLY_FULL_GROUP_BY,
-        ];
-        let parts_of_traditional = [
-            Self::STRICT_TRANS_TABLES,
-            Self::STRICT_ALL_TABLES,
-            Self::NO_ZERO_IN_DATE,
-            Self::NO_ZERO_DATE,
-            Self::ERROR_FOR_DIVISION_BY_ZERO,
-            Self::NO_ENGINE_SUBSTITUTION,
-        ];
-        let ansi = parts_of_ansi.into_iter().filter(|_| self.contains(Self::ANSI));
-        let traditional = parts_of_traditional.into_iter().filter(|_| self.contains(Self::TRADITIONAL));
-        ansi.chain(traditional).fold(self, SqlMode::union)
+        let named = COMBINED.iter().filter(|(mode, _)| self.contains(*mode));
+        named.fold(self, |all, (_, parts)| all.union(*parts))
     }
 }
 

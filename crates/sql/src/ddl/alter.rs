@@ -18,7 +18,7 @@ use super::definition::{self, Rules};
 use super::online::CatchUp;
 use super::row_copy::Copying;
 use super::source_rows::Rows;
-use super::{Changed, DdlRun, check_name, index_build, log_query};
+use super::{Changed, DdlRun, check_name, index_build};
 use crate::ast::{AlterAction, AlterAlgorithm, AlterLock, AlterTable, TableName};
 use crate::catalog::definition::{IndexKind, TableDef};
 use crate::catalog::store::Change;
@@ -166,8 +166,7 @@ impl DdlRun<'_> {
         }
         written.ids.clear();
         let context = QueryContext { microseconds, ..self.query_context.clone() };
-        log_query(&mut transaction, self.session, &context, self.event_database(), self.sql, self.now_us);
-        self.session.commit(self.store, transaction)?;
+        self.commit_in(&context, transaction, self.event_database())?;
         table.counters.statistics.change_histograms(|histograms| {
             let left = carried(histograms, &table.def, &def, &plan.sources);
             let changed = left != *histograms;

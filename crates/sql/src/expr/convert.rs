@@ -441,10 +441,10 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
         }
         FieldKind::String | FieldKind::Lob => match value {
             Value::Json(_) if to.field == FieldType::Json => value,
-            Value::Text(_) | Value::Bytes(_) if to.field == FieldType::String && to.collation == Collation::Binary => {
-                filled(&value, to.length)
+            Value::Text(text) if to.collation == Collation::Binary => filled(text.as_bytes(), to),
+            Value::Bytes(bytes) if to.field == FieldType::String && to.collation == Collation::Binary => {
+                filled(&bytes, to)
             }
-            Value::Text(text) if to.collation == Collation::Binary => Value::bytes(text.as_bytes()),
             Value::Text(_) | Value::Bytes(_) => value,
             Value::Hex(bytes) => Value::Bytes(bytes),
             other if to.collation == Collation::Binary => Value::bytes(local(&other, cx).to_string().into_bytes()),
@@ -453,13 +453,10 @@ pub(super) fn to_result_type(value: Value, to: &ResultType, cx: &EvalContext<'_>
     })
 }
 
-/// The bytes of a string as a BINARY of so many has them: with zeros behind.
-fn filled(value: &Value, bytes: u32) -> Value {
-    let mut filled = match value {
-        Value::Text(text) => text.as_bytes().to_vec(),
-        Value::Bytes(own) => own.to_vec(),
-        other => return other.clone(),
-    };
-    filled.resize(filled.len().max(bytes as usize), 0);
+/// Bytes of a type: a BINARY has zeros behind.
+fn filled(bytes: &[u8], of: &ResultType) -> Value {
+    let least = if of.field == FieldType::String { of.length as usize } else { 0 };
+    let mut filled = bytes.to_vec();
+    filled.resize(bytes.len().max(least), 0);
     Value::bytes(filled)
 }

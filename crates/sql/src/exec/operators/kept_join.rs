@@ -12,7 +12,7 @@ mod table;
 use super::{Operator, Row, matches, open};
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::expr::{EqualKey, JoinKey, join_key_of};
+use crate::expr::{EqualKey, Expr, JoinKey, join_key_of};
 use crate::plan::node::{Join, JoinMethod, JoinType};
 use crate::spill::{Budget, KeyedRow, Sorted, Sorter};
 use crate::value::Value;
@@ -43,23 +43,15 @@ enum Right {
     InOrder(Sorted<KeyedRow>),
 }
 
-/// The key of the right side of a row.
-fn right_key<'k>(
+/// The key of one side of a row.
+fn key_of<'k>(
     keys: &[&EqualKey],
+    side: fn(&EqualKey) -> &Expr,
     run: &mut Run<'_>,
     row: &[Value],
     key: &'k mut Vec<u8>,
 ) -> Result<JoinKey<'k>, SqlError> {
-    run.evaluate(|cx| join_key_of(keys.iter().map(|key| (&key.right, key.collation)), row, cx, key))
-}
-
-fn left_key<'k>(
-    keys: &[&EqualKey],
-    run: &mut Run<'_>,
-    row: &[Value],
-    key: &'k mut Vec<u8>,
-) -> Result<JoinKey<'k>, SqlError> {
-    run.evaluate(|cx| join_key_of(keys.iter().map(|key| (&key.left, key.collation)), row, cx, key))
+    run.evaluate(|cx| join_key_of(keys.iter().map(|key| (side(key), key.collation)), row, cx, key))
 }
 
 /// The values of some slots.
@@ -84,7 +76,7 @@ impl<'p> KeptJoin<'p> {
         let (mut bytes, mut values) = (Vec::new(), Vec::new());
         while right.next(run, row)? {
             run.step()?;
-            let key = match right_key(&self.keys, run, &row.values, &mut bytes)? {
+            let key = match key_of(&self.keys, |key| &key.right, run, &row.values, &mut bytes)? {
                 JoinKey::Null => continue,
                 JoinKey::None => None,
                 JoinKey::Of(key) => Some(key),
@@ -110,7 +102,7 @@ impl<'p> KeptJoin<'p> {
         let Some(mut partitions) = partitions else { return Ok(Right::Kept(table)) };
         loop {
             run.step()?;
-            let key = left_key(&self.keys, run, &row.values, &mut bytes)?;
+            let key = key_of(&self.keys, |key| &key.left, run, &row.values, &mut bytes)?;
             if !matches!(key, JoinKey::Null) || self.plan.join_type.gives_lonely() {
                 partitions.add_left(&key, &slots(&self.plan.left_slots, row), run.session)?;
             }
@@ -216,7 +208,7 @@ fn look(
     if keys.is_empty() {
         return Ok(Looking::All(0));
     }
-    Ok(match left_key(keys, run, &row.values, key)? {
+    Ok(match key_of(keys, |key| &key.left, run, &row.values, key)? {
         JoinKey::Of(key) => table.looking(key),
         JoinKey::None => Looking::All(0),
         JoinKey::Null => Looking::Nowhere,
