@@ -104,13 +104,28 @@ pub(super) trait Operator {
 
 /// Opens a tree; `row` has what is filled before, by the other side of a join.
 pub(super) fn open<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Box<dyn Operator + 'p>, SqlError> {
-    let Some(profile) = run.profile else { return open_plain(node, run, row) };
+    open_first(node, u64::MAX, run, row)
+}
+
+/// The same, whose consumer asks for so many rows at most.
+fn open_first<'p>(
+    node: &'p Node,
+    most: u64,
+    run: &mut Run<'_>,
+    row: &mut Row,
+) -> Result<Box<dyn Operator + 'p>, SqlError> {
+    let Some(profile) = run.profile else { return open_plain(node, most, run, row) };
     let begun = Instant::now();
-    let inner = open_plain(node, run, row)?;
+    let inner = open_plain(node, most, run, row)?;
     Ok(Box::new(Profiled::new(inner, node, profile.clone(), begun)))
 }
 
-fn open_plain<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Box<dyn Operator + 'p>, SqlError> {
+fn open_plain<'p>(
+    node: &'p Node,
+    most: u64,
+    run: &mut Run<'_>,
+    row: &mut Row,
+) -> Result<Box<dyn Operator + 'p>, SqlError> {
     Ok(match node {
         Node::OneRow => Box::new(made_rows::OneRow::default()),
         Node::Scan(scan) => return open_scan(scan, run, row),
@@ -146,13 +161,15 @@ fn open_plain<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Bo
             if plan.by_path && input.as_planned() {
                 return Ok(input);
             }
-            Box::new(sort::Sort::new(input, &plan.keys, &plan.kept))
+            Box::new(sort::Sort::new(input, &plan.keys, &plan.kept, most))
         }
-        Node::Collect(input, kept) => Box::new(sort::Sort::new(open(input, run, row)?, &[], kept)),
+        Node::Collect(input, kept) => Box::new(sort::Sort::new(open(input, run, row)?, &[], kept, u64::MAX)),
         Node::Limit(input, plan) => {
             let limit = limit::Bounds::of(plan, run)?;
+            let most = if plan.counts_all { u64::MAX } else { limit.end() };
             // Nothing is evaluated for no row, keys of the access path included.
-            let input = if limit.is_nothing() && !plan.counts_all { None } else { Some(open(input, run, row)?) };
+            let is_nothing = limit.is_nothing() && !plan.counts_all;
+            let input = if is_nothing { None } else { Some(open_first(input, most, run, row)?) };
             Box::new(limit::Limit::new(input, limit, plan.counts_all))
         }
     })

@@ -2,7 +2,8 @@
 //!
 //! Records that compare as equal stay in the order in which they came. What is in memory is sorted in chunks that are
 //! merged as well, so that a kill is looked for while there is much of it. Where there are more runs than are merged at a
-//! time, neighbours become one first (Sort_merge_passes counts every merge).
+//! time, neighbours become one first (Sort_merge_passes counts every merge). Where only some first records are wanted, no
+//! more than twice as many are in memory.
 
 use std::cmp::Ordering;
 
@@ -11,6 +12,10 @@ use crate::error::SqlError;
 
 /// Records that are sorted in memory at a time.
 const CHUNK: usize = 32 << 10;
+/// Records that there is room for at first.
+const LEAST_CHUNK: usize = 16;
+/// Half of the records among which it is worth it to look for those that are wanted.
+const LEAST_CUT: usize = 32;
 /// Runs that are merged at a time.
 const MERGED: usize = 128;
 /// Least bytes of a run that are read at a time.
@@ -36,6 +41,10 @@ pub(crate) struct Sorter<R> {
     runs: Option<Runs>,
     /// Whether what goes to files counts as a table.
     is_table: bool,
+    /// How many records of the first chunk are wanted, if these are few.
+    wanted: Option<usize>,
+    /// The first chunk begins with so many records as are wanted, sorted: what does not come before their last is not.
+    is_cut: bool,
 }
 
 /// A file of sorted runs.
@@ -70,12 +79,25 @@ impl Runs {
 impl<R: Record> Sorter<R> {
     /// No record yet. Of them so many bytes are in memory.
     pub(crate) fn new(budget: Budget) -> Sorter<R> {
-        Sorter { budget, chunks: Vec::new(), runs: None, is_table: false }
+        Sorter { budget, chunks: Vec::new(), runs: None, is_table: false, wanted: None, is_cut: false }
+    }
+
+    /// The same, of which only so many first records are asked for.
+    pub(crate) fn of_first(wanted: u64, budget: Budget) -> Sorter<R> {
+        let wanted = usize::try_from(wanted).ok().filter(|wanted| (1..=CHUNK / 2).contains(wanted));
+        Sorter { wanted, ..Sorter::new(budget) }
     }
 
     /// The same, for what is no sort of the statement's own: where it needs a file, that counts as a table on disk.
     pub(crate) fn of_table(budget: Budget) -> Sorter<R> {
         Sorter { is_table: true, ..Sorter::new(budget) }
+    }
+
+    /// A record that stands behind as many others as are wanted, if that many are known: none that does not come before it
+    /// has to be added.
+    pub(crate) fn last_wanted(&self) -> Option<&R> {
+        let wanted = self.wanted.filter(|_| self.is_cut)?;
+        self.chunks.first()?.get(wanted - 1)
     }
 
     /// Adds a record.
@@ -90,6 +112,15 @@ impl<R: Record> Sorter<R> {
             self.spill(compare, with)?;
             self.budget.hold(bytes, with)?;
         }
+        if let (Some(wanted), [chunk]) = (self.wanted, &mut self.chunks[..])
+            && chunk.len() >= 2 * wanted.max(LEAST_CUT)
+        {
+            chunk.sort_by(compare);
+            chunk.truncate(wanted);
+            self.is_cut = true;
+            self.budget.give_back(with);
+            self.budget.hold(bytes + chunk.iter().map(R::held_bytes).sum::<usize>(), with)?;
+        }
         match self.chunks.last_mut() {
             Some(last) if last.len() < CHUNK => last.push(record),
             last => {
@@ -97,7 +128,9 @@ impl<R: Record> Sorter<R> {
                     full.sort_by(compare);
                     with.check_killed()?;
                 }
-                self.chunks.push(vec![record]);
+                let mut chunk = Vec::with_capacity(LEAST_CHUNK);
+                chunk.push(record);
+                self.chunks.push(chunk);
             }
         }
         Ok(())
@@ -106,6 +139,7 @@ impl<R: Record> Sorter<R> {
     /// What is in memory becomes a run.
     fn spill(&mut self, compare: &impl Fn(&R, &R) -> Ordering, with: &dyn Spilling) -> Result<(), SqlError> {
         let chunks = self.take_chunks(compare);
+        self.is_cut = false;
         let runs = match &mut self.runs {
             Some(runs) => runs,
             None => {

@@ -21,12 +21,17 @@ static WEIGHTS: &[u8; 4 * 256] = include_bytes!("latin1.bin");
 /// What a character weighs. One that latin1 does not have weighs more than any other: a value that is compared with a
 /// column may have such.
 pub fn weight(table: Table, c: char) -> u32 {
-    latin1_byte(c).map_or(u32::from(c), |byte| WEIGHTS[256 * table as usize + usize::from(byte)].into())
+    latin1_byte(c).map_or(u32::from(c), |byte| byte_weight(table, byte).into())
 }
 
 /// Appends the weights of a text; what is no UTF-8 are replacement characters.
 pub fn fold(table: Table, text: &[u8], out: &mut Vec<u8>) {
-    fold_by(text, out, |byte| WEIGHTS[256 * table as usize + usize::from(byte)]);
+    fold_by(text, out, |byte| byte_weight(table, byte));
+}
+
+/// What a byte of the character set weighs.
+pub fn byte_weight(table: Table, byte: u8) -> u8 {
+    WEIGHTS[256 * table as usize + usize::from(byte)]
 }
 
 /// Appends the bytes of a text in latin1.

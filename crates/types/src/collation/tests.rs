@@ -162,6 +162,15 @@ proptest! {
     }
 
     #[test]
+    fn starts_are_those_of_keys(a in prop_oneof![text(), "[\\x00-\\x7f]{0,40}", "[a-zA-Z0-9-]{12,20}[é ]?"]) {
+        for collation in Collation::ALL {
+            if let Some(start) = collation.key_start(a.as_bytes()) {
+                prop_assert_eq!(start, Collation::start_of_key(&key(collation, &a)), "{} of {:?}", collation.name(), a);
+            }
+        }
+    }
+
+    #[test]
     fn keys_end_by_themselves(a in text(), rest in proptest::collection::vec(any::<u8>(), 0..4)) {
         for collation in Collation::ALL {
             let mut bytes = key(collation, &a);

@@ -164,17 +164,33 @@ pub fn write_key(level: Level, text: &[u8], out: &mut Vec<u8>) {
     let library = &*LIBRARY;
     // Through a buffer with room for the longest keys, so that no byte needs a check of its own.
     const CHUNK: usize = 64;
-    out.reserve(2 * text.len());
+    // Most characters take one byte.
+    out.reserve(text.len());
     let mut buffer = [0; 2 * CHUNK + 1];
     for chunk in text.chunks(CHUNK) {
         let mut filled = 0;
         for byte in chunk {
             let (key, len) = &library.keys[usize::from(byte & 0x7f)];
-            buffer[filled] = key[0];
-            buffer[filled + 1] = key[1];
+            buffer[filled..filled + 2].copy_from_slice(key);
             filled += usize::from(*len);
         }
         out.extend_from_slice(&buffer[..filled]);
+    }
+}
+
+/// Writes what an ASCII text's key of letters begins with, as far as there is room; what is left of it stays as it is.
+pub(super) fn write_ascii_start(text: &[u8], out: &mut [u8]) {
+    let library = &*LIBRARY;
+    let mut rest = out;
+    for byte in text {
+        let (key, len) = &library.keys[usize::from(byte & 0x7f)];
+        let taken = usize::from(*len).min(rest.len());
+        let (filled, left) = rest.split_at_mut(taken);
+        filled.copy_from_slice(&key[..taken]);
+        if left.is_empty() {
+            return;
+        }
+        rest = left;
     }
 }
 

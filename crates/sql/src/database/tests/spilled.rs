@@ -104,6 +104,29 @@ fn give(client: &mut Client, bytes: u64) {
 }
 
 #[test]
+fn the_first_rows_are_those_of_the_whole_order() {
+    let mut client = filled();
+    for sql in
+        ["SELECT id, k FROM t ORDER BY k % 7", "SELECT id, s FROM t ORDER BY s DESC", "SELECT id FROM t ORDER BY -id"]
+    {
+        for bytes in [1 << 30, 8_000] {
+            give(&mut client, bytes);
+            let mut whole = client.run(sql);
+            let header = whole.remove(0);
+            for (count, offset) in [(1, 0), (10, 0), (10, 25), (40, 0), (300, 7), (1000, 600), (9, 1495)] {
+                let limited = format!("{sql} LIMIT {count} OFFSET {offset}");
+                let rows = whole.iter().skip(offset).take(count);
+                let expected: Vec<String> = std::iter::once(&header).chain(rows).cloned().collect();
+                assert_eq!(client.run(&limited), expected, "{limited}, {bytes} bytes");
+                let counted = limited.replace("SELECT", "SELECT SQL_CALC_FOUND_ROWS");
+                assert_eq!(client.run(&counted), expected, "{counted}, {bytes} bytes");
+                assert_eq!(client.run("SELECT FOUND_ROWS()")[1..], ["1500"]);
+            }
+        }
+    }
+}
+
+#[test]
 fn answers_from_files_are_those_from_memory() {
     let mut client = filled();
     let files = Arc::new(TemporaryFiles::default());

@@ -26,13 +26,18 @@ impl Bounds {
 
     /// Whether so many rows are all that are asked for.
     pub(in crate::exec) fn are_reached(&self, rows: usize) -> bool {
-        rows as u64 >= self.offset.saturating_add(self.count)
+        rows as u64 >= self.end()
     }
 
     /// Whether the row of this number is asked for, counted from 0.
     pub(in crate::exec) fn have(&self, row: usize) -> bool {
         let row = row as u64;
         row >= self.offset && row - self.offset < self.count
+    }
+
+    /// How many rows they reach over.
+    pub(super) fn end(&self) -> u64 {
+        self.offset.saturating_add(self.count)
     }
 
     pub(super) fn is_nothing(&self) -> bool {

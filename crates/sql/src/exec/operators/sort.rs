@@ -1,9 +1,12 @@
 //! Takes all rows in before it gives the first: to sort them, or because they are to be changed where they are found.
 //!
-//! Strings are sorted by the bytes of their collation, which are made once a row. Rows with equal keys stay in the
-//! order they come in. Beyond `sort_buffer_size` they are sorted in files ([`crate::spill`]).
+//! Strings are sorted by the bytes of their collation, which are made once a row, or by the first of these where they are
+//! cheap and the strings themselves where those are the same. Rows with equal keys stay in the
+//! order they come in. Beyond `sort_buffer_size` they are sorted in files ([`crate::spill`]). Below a LIMIT the rows that
+//! cannot be among the first are let go at once.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::{Found, Operator, Row, read_columns};
 use crate::error::SqlError;
@@ -20,6 +23,8 @@ pub(super) struct Sort<'p> {
     input: Box<dyn Operator + 'p>,
     keys: &'p [SortKey],
     kept: &'p Kept,
+    /// No more rows are asked for.
+    most: u64,
     /// The rows that are left to give, once all are taken in.
     sorted: Option<Sorted<SortedRow>>,
 }
@@ -39,6 +44,9 @@ pub(super) enum Rest {
 /// A value to sort by.
 pub(super) enum SortValue {
     Plain(Value),
+    /// A string, with the start of its key.
+    Text([u64; 2], Arc<str>),
+    /// The key of a string.
     Bytes(Vec<u8>),
 }
 
@@ -53,16 +61,19 @@ impl Rest {
 }
 
 impl<'p> Sort<'p> {
-    pub(super) fn new(input: Box<dyn Operator + 'p>, keys: &'p [SortKey], kept: &'p Kept) -> Sort<'p> {
-        Sort { input, keys, kept, sorted: None }
+    pub(super) fn new(input: Box<dyn Operator + 'p>, keys: &'p [SortKey], kept: &'p Kept, most: u64) -> Sort<'p> {
+        Sort { input, keys, kept, most, sorted: None }
     }
 
     fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted<SortedRow>, SqlError> {
         let compare = |a: &SortedRow, b: &SortedRow| compare_keys(self.keys, &a.keys, &b.keys);
-        let mut sorter = Sorter::new(Budget::of(run.session.sort_buffer_size));
+        let mut sorter = Sorter::of_first(self.most, Budget::of(run.session.sort_buffer_size));
         while self.input.next(run, row)? {
             run.step()?;
             let keys = sort_values(self.keys, &row.values, run)?;
+            if sorter.last_wanted().is_some_and(|last: &SortedRow| compare_keys(self.keys, &keys, &last.keys).is_ge()) {
+                continue;
+            }
             let rest = match self.kept {
                 Kept::Slots(slots) => Rest::Values(row.values[slots.clone()].to_vec()),
                 Kept::Stored { .. } => Rest::Found(Box::new(std::mem::take(&mut row.found))),
@@ -103,6 +114,7 @@ impl Record for SortedRow {
     fn held_bytes(&self) -> usize {
         let keys = self.keys.iter().map(|key| match key {
             SortValue::Plain(value) => value_bytes(value),
+            SortValue::Text(_, text) => size_of::<SortValue>() + text.len(),
             SortValue::Bytes(bytes) => key_bytes(bytes),
         });
         let rest = match &self.rest {
@@ -119,6 +131,12 @@ impl Record for SortedRow {
                 SortValue::Plain(value) => {
                     out.push(0);
                     value.write_spilled(out);
+                }
+                SortValue::Text([high, low], text) => {
+                    out.push(2);
+                    out.extend_from_slice(&high.to_le_bytes());
+                    out.extend_from_slice(&low.to_le_bytes());
+                    write_bytes(text.as_bytes(), out);
                 }
                 SortValue::Bytes(bytes) => {
                     out.push(1);
@@ -145,6 +163,15 @@ impl Record for SortedRow {
         for _ in 0..u32::from_le_bytes(*count) {
             keys.push(match bytes.split_off_first()? {
                 0 => SortValue::Plain(Value::read_spilled(&mut bytes)?),
+                2 => {
+                    let mut number = || {
+                        let (number, rest) = bytes.split_first_chunk()?;
+                        bytes = rest;
+                        Some(u64::from_le_bytes(*number))
+                    };
+                    let start = [number()?, number()?];
+                    SortValue::Text(start, str::from_utf8(read_bytes(&mut bytes)?).ok()?.into())
+                }
                 _ => SortValue::Bytes(read_bytes(&mut bytes)?.to_vec()),
             });
         }
@@ -167,19 +194,27 @@ impl Record for SortedRow {
 
 /// What a row is sorted by.
 pub(super) fn sort_values(sort: &[SortKey], row: &[Value], run: &mut Run<'_>) -> Result<Vec<SortValue>, SqlError> {
-    let mut value = |key: &SortKey| Ok(sort_value(run.evaluate(|cx| key.expr.eval(row, cx))?, key));
-    sort.iter().map(&mut value).collect()
+    let mut values = Vec::with_capacity(sort.len());
+    for key in sort {
+        values.push(sort_value(run.evaluate(|cx| key.expr.eval(row, cx))?, key));
+    }
+    Ok(values)
 }
 
 fn sort_value(value: Value, key: &SortKey) -> SortValue {
-    match &value {
-        Value::Text(text) => {
-            let mut bytes = Vec::new();
-            key.collation.write_key(text.as_bytes(), &mut bytes);
-            SortValue::Bytes(bytes)
-        }
+    match value {
+        Value::Text(text) => match key.collation.key_start(text.as_bytes()) {
+            Some(start) => SortValue::Text(start, text),
+            None => SortValue::Bytes(key_of(&text, key)),
+        },
         _ => SortValue::Plain(value),
     }
+}
+
+fn key_of(text: &str, key: &SortKey) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key.collation.write_key(text.as_bytes(), &mut bytes);
+    bytes
 }
 
 /// Compares two rows by their sort keys.
@@ -187,10 +222,15 @@ pub(super) fn compare_keys(sort: &[SortKey], a: &[SortValue], b: &[SortValue]) -
     for ((key, a), b) in sort.iter().zip(a).zip(b) {
         let order = match (a, b) {
             (SortValue::Plain(a), SortValue::Plain(b)) => order_values(a, b, key.collation),
+            (SortValue::Text(start_a, a), SortValue::Text(start_b, b)) => {
+                start_a.cmp(start_b).then_with(|| key.collation.compare(a.as_bytes(), b.as_bytes()))
+            }
             (SortValue::Bytes(a), SortValue::Bytes(b)) => a.cmp(b),
+            (SortValue::Text(_, a), SortValue::Bytes(b)) => key_of(a, key).cmp(b),
+            (SortValue::Bytes(a), SortValue::Text(_, b)) => a.cmp(&key_of(b, key)),
             // NULL comes before any string.
-            (SortValue::Plain(_), SortValue::Bytes(_)) => Ordering::Less,
-            (SortValue::Bytes(_), SortValue::Plain(_)) => Ordering::Greater,
+            (SortValue::Plain(_), _) => Ordering::Less,
+            (_, SortValue::Plain(_)) => Ordering::Greater,
         };
         let order = if key.descending { order.reverse() } else { order };
         if order != Ordering::Equal {
