@@ -315,23 +315,15 @@ impl Collation {
     /// The first sixteen bytes of the key of a string, zeros after its end, as numbers in their order; `None` where they cost as
     /// much as the whole key.
     pub fn key_start(self, text: &[u8]) -> Option<[u64; 2]> {
-        let mut start = [0; KEY_START];
-        match self.facts().order {
-            Order::Root(Level::Letters) if text.is_ascii() => unicode_ai_ci::write_ascii_start(text, &mut start),
-            Order::GeneralCi | Order::AsciiCi | Order::Latin1(_) | Order::PaddedBytes => {
-                // Among other characters each of ASCII is a byte of the key, but for a space.
-                let first = text.first_chunk::<KEY_START>().filter(|first| first.is_ascii())?;
-                match self.facts().order {
-                    Order::GeneralCi | Order::AsciiCi => start = first.map(|byte| byte.to_ascii_uppercase()),
-                    Order::Latin1(table) => start = first.map(|byte| latin1::byte_weight(table, byte)),
-                    _ => start = *first,
-                }
-                if start.contains(&SPACE) {
-                    return None;
-                }
-            }
-            _ => return None,
-        }
+        // Of padding collations each character of ASCII is a byte of the key, but for a space.
+        let first = || text.first_chunk::<KEY_START>().filter(|first| first.is_ascii() && !first.contains(&SPACE));
+        let start = match self.facts().order {
+            Order::Root(Level::Letters) if text.is_ascii() => unicode_ai_ci::ascii_start(text),
+            Order::GeneralCi | Order::AsciiCi => first()?.map(|byte| byte.to_ascii_uppercase()),
+            Order::Latin1(table) => first()?.map(|byte| latin1::byte_weight(table, byte)),
+            Order::PaddedBytes => *first()?,
+            Order::Root(_) | Order::Unicode(_) | Order::Bytes => return None,
+        };
         Some(numbers(start))
     }
 

@@ -161,9 +161,9 @@ fn open_plain<'p>(
             if plan.by_path && input.as_planned() {
                 return Ok(input);
             }
-            Box::new(sort::Sort::new(input, &plan.keys, &plan.kept, most))
+            Box::new(sort::Sort::new(input, plan, most))
         }
-        Node::Collect(input, kept) => Box::new(sort::Sort::new(open(input, run, row)?, &[], kept, u64::MAX)),
+        Node::Collect(input, kept) => Box::new(sort::Sort::collecting(open(input, run, row)?, kept)),
         Node::Limit(input, plan) => {
             let limit = limit::Bounds::of(plan, run)?;
             let most = if plan.counts_all { u64::MAX } else { limit.end() };

@@ -273,6 +273,8 @@ pub(crate) struct Distinct {
 pub(crate) struct Sort {
     pub(crate) keys: Vec<SortKey>,
     pub(crate) kept: Kept,
+    /// Of rows with equal keys the first is given alone: the keys are what DISTINCT compares.
+    pub(crate) unique: bool,
     /// The access path gives this order: nothing is to be done where it can be used with the values of the run.
     pub(crate) by_path: bool,
 }

@@ -337,11 +337,26 @@ fn to_give(mut node: Node, query: Query, outputs: &mut Range<usize>, by_path: bo
     }
     let listed = projection.exprs.len() - hidden_outputs;
     let collations = projection.exprs[..listed].iter().map(Expr::collation).collect();
+    let unique = distinct && hidden_outputs == 0 && !by_path && sorts_all(&sort, &projection.exprs);
     node = Node::Project(Box::new(node), projection);
-    if distinct {
+    if distinct && !unique {
         node = Node::Distinct(Box::new(node), Distinct { first_slot: outputs.start, collations, end: outputs.end });
     }
-    limited(sorted(node, sort, Kept::Slots(outputs.clone()), by_path), limit)
+    let mut node = sorted(node, sort, Kept::Slots(outputs.clone()), by_path);
+    if let Node::Sort(_, sort) = &mut node {
+        sort.unique = unique;
+    }
+    limited(node, limit)
+}
+
+/// Whether the keys are the select list, in any order, and columns whose values are equal where they are sorted alike.
+fn sorts_all(keys: &[SortKey], listed: &[Expr]) -> bool {
+    let is_column = |expr: &Expr| match expr {
+        Expr::Column(column) => column.result_type.field != FieldType::Json,
+        _ => false,
+    };
+    let is_key = |expr: &Expr| keys.iter().any(|key| key.expr == *expr && key.collation == expr.collation());
+    listed.iter().all(|expr| is_column(expr) && is_key(expr)) && keys.iter().all(|key| listed.contains(&key.expr))
 }
 
 /// The slots of these expressions, if they are columns that lie beside each other and are shown as they are stored.
@@ -372,7 +387,7 @@ fn to_change(node: Node, query: Query, change: &Change, by_path: bool) -> Node {
 }
 
 fn sorted(node: Node, keys: Vec<SortKey>, kept: Kept, by_path: bool) -> Node {
-    if keys.is_empty() { node } else { Node::Sort(Box::new(node), Sort { keys, kept, by_path }) }
+    if keys.is_empty() { node } else { Node::Sort(Box::new(node), Sort { keys, kept, unique: false, by_path }) }
 }
 
 fn limited(node: Node, limit: Option<LimitExprs>) -> Node {

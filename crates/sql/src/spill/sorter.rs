@@ -3,7 +3,7 @@
 //! Records that compare as equal stay in the order in which they came. What is in memory is sorted in chunks that are
 //! merged as well, so that a kill is looked for while there is much of it. Where there are more runs than are merged at a
 //! time, neighbours become one first (Sort_merge_passes counts every merge). Where only some first records are wanted, no
-//! more than twice as many are in memory.
+//! more than twice as many are in memory. Of records that compare as equal, one may be all that is wanted: the first.
 
 use std::cmp::Ordering;
 
@@ -43,6 +43,8 @@ pub(crate) struct Sorter<R> {
     is_table: bool,
     /// How many records of the first chunk are wanted, if these are few.
     wanted: Option<usize>,
+    /// Of records that compare as equal the first is wanted alone.
+    unique: bool,
     /// The first chunk begins with so many records as are wanted, sorted: what does not come before their last is not.
     is_cut: bool,
 }
@@ -79,13 +81,18 @@ impl Runs {
 impl<R: Record> Sorter<R> {
     /// No record yet. Of them so many bytes are in memory.
     pub(crate) fn new(budget: Budget) -> Sorter<R> {
-        Sorter { budget, chunks: Vec::new(), runs: None, is_table: false, wanted: None, is_cut: false }
+        Sorter { budget, chunks: Vec::new(), runs: None, is_table: false, wanted: None, unique: false, is_cut: false }
     }
 
     /// The same, of which only so many first records are asked for.
     pub(crate) fn of_first(wanted: u64, budget: Budget) -> Sorter<R> {
         let wanted = usize::try_from(wanted).ok().filter(|wanted| (1..=CHUNK / 2).contains(wanted));
         Sorter { wanted, ..Sorter::new(budget) }
+    }
+
+    /// The same, of which the first is wanted of those that compare as equal.
+    pub(crate) fn unique(self) -> Sorter<R> {
+        Sorter { unique: true, ..self }
     }
 
     /// The same, for what is no sort of the statement's own: where it needs a file, that counts as a table on disk.
@@ -112,15 +119,7 @@ impl<R: Record> Sorter<R> {
             self.spill(compare, with)?;
             self.budget.hold(bytes, with)?;
         }
-        if let (Some(wanted), [chunk]) = (self.wanted, &mut self.chunks[..])
-            && chunk.len() >= 2 * wanted.max(LEAST_CUT)
-        {
-            chunk.sort_by(compare);
-            chunk.truncate(wanted);
-            self.is_cut = true;
-            self.budget.give_back(with);
-            self.budget.hold(bytes + chunk.iter().map(R::held_bytes).sum::<usize>(), with)?;
-        }
+        self.let_go(compare, bytes, with)?;
         match self.chunks.last_mut() {
             Some(last) if last.len() < CHUNK => last.push(record),
             last => {
@@ -136,6 +135,32 @@ impl<R: Record> Sorter<R> {
         Ok(())
     }
 
+    /// Lets go what is not wanted, once there is much of it. So many bytes are held beside what is in memory.
+    fn let_go(
+        &mut self,
+        compare: &impl Fn(&R, &R) -> Ordering,
+        beside: usize,
+        with: &dyn Spilling,
+    ) -> Result<(), SqlError> {
+        let [chunk] = &mut self.chunks[..] else { return Ok(()) };
+        let most = match self.wanted {
+            Some(wanted) => 2 * wanted.max(LEAST_CUT),
+            None if self.unique => CHUNK,
+            None => return Ok(()),
+        };
+        if chunk.len() < most {
+            return Ok(());
+        }
+        sort(chunk, self.unique, compare);
+        if let Some(wanted) = self.wanted {
+            self.is_cut = chunk.len() >= wanted;
+            chunk.truncate(wanted);
+        }
+        self.budget.give_back(with);
+        self.budget.hold(beside + chunk.iter().map(R::held_bytes).sum::<usize>(), with)?;
+        with.check_killed()
+    }
+
     /// What is in memory becomes a run.
     fn spill(&mut self, compare: &impl Fn(&R, &R) -> Ordering, with: &dyn Spilling) -> Result<(), SqlError> {
         let chunks = self.take_chunks(compare);
@@ -149,7 +174,7 @@ impl<R: Record> Sorter<R> {
                 self.runs.insert(Runs::create(with)?)
             }
         };
-        let mut merge = Merge::new(chunks, None, compare, with)?;
+        let mut merge = Merge::new(chunks, None, self.unique, compare, with)?;
         while let Some(record) = merge.next(None, compare, with)? {
             runs.file.append(with, |out| record.write(out))?;
         }
@@ -160,7 +185,7 @@ impl<R: Record> Sorter<R> {
 
     fn take_chunks(&mut self, compare: &impl Fn(&R, &R) -> Ordering) -> Vec<Source<R>> {
         if let Some(last) = self.chunks.last_mut() {
-            last.sort_by(compare);
+            sort(last, self.unique, compare);
         }
         std::mem::take(&mut self.chunks).into_iter().map(|chunk| Source::Memory(chunk.into_iter())).collect()
     }
@@ -178,7 +203,7 @@ impl<R: Record> Sorter<R> {
             for from in (0..many.ends.len()).step_by(MERGED) {
                 let sources = many.sources(from..(from + MERGED).min(many.ends.len()), block);
                 with.temporary_files().count_merge_pass();
-                let mut merge = Merge::new(sources, Some(&many.file), compare, with)?;
+                let mut merge = Merge::new(sources, Some(&many.file), self.unique, compare, with)?;
                 while let Some(record) = merge.next(Some(&many.file), compare, with)? {
                     let record: R = record;
                     merged.file.append(with, |out| record.write(out))?;
@@ -196,8 +221,15 @@ impl<R: Record> Sorter<R> {
         };
         sources.extend(self.take_chunks(compare));
         let file = runs.map(|runs| runs.file);
-        let merge = Merge::new(sources, file.as_ref(), compare, with)?;
+        let merge = Merge::new(sources, file.as_ref(), self.unique, compare, with)?;
         Ok(Sorted { file, merge, budget: self.budget })
+    }
+}
+
+fn sort<R>(records: &mut Vec<R>, unique: bool, compare: &impl Fn(&R, &R) -> Ordering) {
+    records.sort_by(compare);
+    if unique {
+        records.dedup_by(|record, before| compare(record, before).is_eq());
     }
 }
 
@@ -245,6 +277,8 @@ impl<R: Record> Source<R> {
 struct Merge<R> {
     sources: Vec<Source<R>>,
     heads: Vec<(R, usize)>,
+    /// Of records that compare as equal the first is given alone.
+    unique: bool,
     given: usize,
 }
 
@@ -252,10 +286,11 @@ impl<R: Record> Merge<R> {
     fn new(
         sources: Vec<Source<R>>,
         file: Option<&RecordFile>,
+        unique: bool,
         compare: &impl Fn(&R, &R) -> Ordering,
         with: &dyn Spilling,
     ) -> Result<Merge<R>, SqlError> {
-        let mut merge = Merge { heads: Vec::with_capacity(sources.len()), sources, given: 0 };
+        let mut merge = Merge { heads: Vec::with_capacity(sources.len()), sources, unique, given: 0 };
         for at in 0..merge.sources.len() {
             if let Some(record) = merge.sources[at].next(file, with)? {
                 merge.heads.push((record, at));
@@ -268,6 +303,19 @@ impl<R: Record> Merge<R> {
     }
 
     fn next(
+        &mut self,
+        file: Option<&RecordFile>,
+        compare: &impl Fn(&R, &R) -> Ordering,
+        with: &dyn Spilling,
+    ) -> Result<Option<R>, SqlError> {
+        let Some(first) = self.take_head(file, compare, with)? else { return Ok(None) };
+        while self.unique && self.heads.first().is_some_and(|(next, _)| compare(&first, next).is_eq()) {
+            self.take_head(file, compare, with)?;
+        }
+        Ok(Some(first))
+    }
+
+    fn take_head(
         &mut self,
         file: Option<&RecordFile>,
         compare: &impl Fn(&R, &R) -> Ordering,

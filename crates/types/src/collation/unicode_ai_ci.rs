@@ -178,20 +178,20 @@ pub fn write_key(level: Level, text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes what an ASCII text's key of letters begins with, as far as there is room; what is left of it stays as it is.
-pub(super) fn write_ascii_start(text: &[u8], out: &mut [u8]) {
+/// What an ASCII text's key of letters begins with, zeros after its end.
+pub(super) fn ascii_start<const N: usize>(text: &[u8]) -> [u8; N] {
     let library = &*LIBRARY;
-    let mut rest = out;
+    let (mut start, mut filled) = ([0; N], 0);
     for byte in text {
         let (key, len) = &library.keys[usize::from(byte & 0x7f)];
-        let taken = usize::from(*len).min(rest.len());
-        let (filled, left) = rest.split_at_mut(taken);
-        filled.copy_from_slice(&key[..taken]);
-        if left.is_empty() {
-            return;
+        let taken = usize::from(*len).min(N - filled);
+        start[filled..filled + taken].copy_from_slice(&key[..taken]);
+        filled += taken;
+        if filled == N {
+            break;
         }
-        rest = left;
     }
+    start
 }
 
 pub(super) fn write_library_key(level: Level, text: &[u8], out: &mut Vec<u8>) {

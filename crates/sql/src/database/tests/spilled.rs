@@ -36,6 +36,8 @@ const QUERIES: &[&str] = &[
     // Distinct rows.
     "SELECT DISTINCT s, n FROM t",
     "SELECT DISTINCT id FROM t ORDER BY id DESC",
+    "SELECT DISTINCT s, n FROM t ORDER BY n DESC, s",
+    "SELECT DISTINCT skew, k FROM t ORDER BY k, skew LIMIT 100 OFFSET 30",
     "SELECT DISTINCT d, t.k + 0 FROM t",
     // Sets.
     "SELECT s, n FROM t UNION SELECT s, n FROM u",
@@ -101,6 +103,25 @@ fn give(client: &mut Client, bytes: u64) {
     client.session.sort_buffer_size = bytes;
     client.session.join_buffer_size = bytes;
     client.session.tmp_table_size = bytes;
+}
+
+#[test]
+fn distinct_rows_in_the_order_of_all_columns_are_those_of_groups() {
+    let mut client = filled();
+    // More rows than are sorted at a time.
+    let from = "FROM t JOIN u ON u.id <= 40";
+    for columns in ["t.skew", "t.k, t.n", "t.s, u.k", "t.d"] {
+        for bytes in [1 << 30, 8_000] {
+            for limit in ["", " LIMIT 5", " LIMIT 100 OFFSET 3"] {
+                give(&mut client, bytes);
+                let groups =
+                    client.run(&format!("SELECT {columns} {from} GROUP BY {columns} ORDER BY {columns}{limit}"));
+                let distinct = client.run(&format!("SELECT DISTINCT {columns} {from} ORDER BY {columns}{limit}"));
+                assert!(groups.len() > 5);
+                assert_eq!(distinct, groups, "{columns}{limit}, {bytes} bytes");
+            }
+        }
+    }
 }
 
 #[test]

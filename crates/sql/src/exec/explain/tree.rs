@@ -200,7 +200,8 @@ impl Branch<'_, '_> {
             Node::Distinct(input, _) => self.over(node, input, "Temporary table with deduplication", depth, None),
             Node::Sort(input, sort) if sort.by_path => self.node(input, depth, limit),
             Node::Sort(input, sort) => {
-                let mut what = format!("Sort: {}", sort_keys(&sort.keys));
+                let unique = if sort.unique { " with duplicate removal" } else { "" };
+                let mut what = format!("Sort{unique}: {}", sort_keys(&sort.keys));
                 if let Some(limit) = limit {
                     let _ = write!(what, ", limit input to {} row(s) per chunk", limit.count);
                 }

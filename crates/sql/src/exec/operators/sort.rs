@@ -3,7 +3,8 @@
 //! Strings are sorted by the bytes of their collation, which are made once a row, or by the first of these where they are
 //! cheap and the strings themselves where those are the same. Rows with equal keys stay in the
 //! order they come in. Beyond `sort_buffer_size` they are sorted in files ([`crate::spill`]). Below a LIMIT the rows that
-//! cannot be among the first are let go at once.
+//! cannot be among the first are let go at once, and so are, if the keys are all that DISTINCT compares, rows whose keys
+//! were there.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::error::SqlError;
 use crate::exec::Run;
 use crate::expr::order_values;
 use crate::memory::{key_bytes, row_bytes, value_bytes};
-use crate::plan::node::Kept;
+use crate::plan::node::{self, Kept};
 use crate::plan::query::SortKey;
 use crate::spill::{Budget, Record, Sorted, Sorter, read_bytes, write_bytes, write_row};
 use crate::value::Value;
@@ -23,6 +24,8 @@ pub(super) struct Sort<'p> {
     input: Box<dyn Operator + 'p>,
     keys: &'p [SortKey],
     kept: &'p Kept,
+    /// Of rows with equal keys the first is wanted alone.
+    unique: bool,
     /// No more rows are asked for.
     most: u64,
     /// The rows that are left to give, once all are taken in.
@@ -61,13 +64,22 @@ impl Rest {
 }
 
 impl<'p> Sort<'p> {
-    pub(super) fn new(input: Box<dyn Operator + 'p>, keys: &'p [SortKey], kept: &'p Kept, most: u64) -> Sort<'p> {
-        Sort { input, keys, kept, most, sorted: None }
+    /// Of the rows no more than `most` are asked for.
+    pub(super) fn new(input: Box<dyn Operator + 'p>, plan: &'p node::Sort, most: u64) -> Sort<'p> {
+        Sort { input, keys: &plan.keys, kept: &plan.kept, unique: plan.unique, most, sorted: None }
+    }
+
+    /// The rows as they come, once all are taken in.
+    pub(super) fn collecting(input: Box<dyn Operator + 'p>, kept: &'p Kept) -> Sort<'p> {
+        Sort { input, keys: &[], kept, unique: false, most: u64::MAX, sorted: None }
     }
 
     fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted<SortedRow>, SqlError> {
         let compare = |a: &SortedRow, b: &SortedRow| compare_keys(self.keys, &a.keys, &b.keys);
         let mut sorter = Sorter::of_first(self.most, Budget::of(run.session.sort_buffer_size));
+        if self.unique {
+            sorter = sorter.unique();
+        }
         while self.input.next(run, row)? {
             run.step()?;
             let keys = sort_values(self.keys, &row.values, run)?;
