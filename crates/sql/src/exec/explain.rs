@@ -44,6 +44,8 @@ struct Line<'p> {
     temporary: bool,
     /// It is a JSON_TABLE.
     of_function: bool,
+    /// It stands for all tables of a block of whose rows none is wanted.
+    impossible: bool,
     /// Its rows are kept for a join.
     buffered: Option<&'static str>,
     /// It is the last one in which partners of a row are looked for, and how.
@@ -241,9 +243,14 @@ impl<'p> Lines<'p> {
             }
             Node::Sort(_, sort) => sorted |= !sort.by_path,
             Node::OneRow => self.lines.push(empty.clone()),
-            Node::Project(..) | Node::Collect(..) | Node::Limit(..) => {}
+            Node::When(_, once) if is_impossible(once) => {
+                self.lines.truncate(first);
+                made.clear();
+                self.lines.push(Line { impossible: true, ..empty.clone() });
+            }
+            Node::Project(..) | Node::Collect(..) | Node::Limit(..) | Node::When(..) => {}
         });
-        if let Some(line) = self.lines.get_mut(first) {
+        if let Some(line) = self.lines.get_mut(first).filter(|line| !line.impossible) {
             (line.sorted, line.temporary) = (sorted, temporary);
         }
         for rows in made {
@@ -330,6 +337,21 @@ fn key_length(access: &Access, table: &Table, index: usize) -> (usize, usize) {
     (used, parts.iter().take(used).map(|part| part.explained_bytes()).sum())
 }
 
+impl Line<'_> {
+    /// Why it names no table.
+    fn without_tables(&self) -> &'static str {
+        if self.impossible { IMPOSSIBLE } else { "No tables used" }
+    }
+}
+
+/// Of what gives no row, since a condition without columns is not true.
+const IMPOSSIBLE: &str = "Impossible WHERE";
+
+/// Whether one of these conditions, which have no columns, is known not to be true.
+fn is_impossible(once: &[Expr]) -> bool {
+    once.iter().any(|condition| condition.constant_truth() == Some(false))
+}
+
 /// The indexes that begin with a column which a condition compares with something.
 fn possible_keys<'t>(line: &Line<'_>, table: &'t Table) -> Vec<&'t str> {
     let mut compared = Vec::new();
@@ -374,7 +396,7 @@ fn line(line: &Line<'_>, lines: &[Line<'_>]) -> Vec<Value> {
     row[1] = Value::text(line.select_type);
     let mut extra = Vec::new();
     if line.known_as.is_empty() {
-        row[11] = Value::text("No tables used");
+        row[11] = Value::text(line.without_tables());
         return row;
     }
     row[2] = Value::text(line.known_as.as_str());

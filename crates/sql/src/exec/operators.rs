@@ -164,6 +164,14 @@ fn open_plain<'p>(
             Box::new(sort::Sort::new(input, plan, most))
         }
         Node::Collect(input, kept) => Box::new(sort::Sort::collecting(open(input, run, row)?, kept)),
+        Node::When(input, once) => {
+            for condition in once {
+                if !matches(Some(condition), run, &[])? {
+                    return Ok(Box::new(made_rows::NoRow));
+                }
+            }
+            return open_first(input, most, run, row);
+        }
         Node::Limit(input, plan) => {
             let limit = limit::Bounds::of(plan, run)?;
             let most = if plan.counts_all { u64::MAX } else { limit.end() };

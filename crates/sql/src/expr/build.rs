@@ -318,7 +318,7 @@ impl Expr {
     }
 
     /// Whether it has the same value in every row.
-    pub(super) fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         !self.has_columns() && !self.is_volatile()
     }
 

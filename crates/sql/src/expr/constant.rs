@@ -10,6 +10,15 @@ use crate::types::temporal::TimeZone;
 use crate::value::Value;
 
 impl Expr {
+    /// Whether it is true as a condition, if that is known: functions may ask the session.
+    pub(crate) fn constant_truth(&self) -> Option<bool> {
+        let mut calls = false;
+        self.walk(&mut |part| calls |= matches!(part, Expr::Call(_)));
+        let session = NoSession { sql_mode: SqlMode::DEFAULT };
+        let known = !calls && matches!(self.constant(), Some(Ok(_)));
+        if known { self.holds(&[], &EvalContext::new(&[], &session)).ok() } else { None }
+    }
+
     /// The value, or the error that it ends with, if it depends on nothing but the expression. Nothing warns here:
     /// evaluating the expression does.
     pub(crate) fn constant(&self) -> Option<Result<Value, SqlError>> {

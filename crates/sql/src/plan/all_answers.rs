@@ -59,7 +59,7 @@ impl Form {
         });
         let relations = query.relations.iter().map(copied).collect::<Option<Vec<_>>>()?;
         let mut from = query.from.clone();
-        from.conditions.extend(query.filter.clone().into_iter().flat_map(conjuncts));
+        from.conditions.extend(query.filter.clone().into_iter().flat_map(conjuncts).chain(query.once.clone()));
         let (around, own): (Vec<Expr>, Vec<Expr>) =
             std::mem::take(&mut from.conditions).into_iter().partition(reads_around);
         from.conditions = own;

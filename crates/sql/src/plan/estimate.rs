@@ -193,7 +193,7 @@ impl<'p> Estimator<'p> {
                 let sorting = if sort.by_path { 0.0 } else { cost::sort(input.rows) };
                 Estimate { rows: input.rows, cost: input.cost + sorting }
             }
-            Node::Project(input, _) => self.node(input),
+            Node::Project(input, _) | Node::When(input, _) => self.node(input),
             Node::Distinct(input, _) => {
                 let input = self.node(input);
                 Estimate { rows: input.rows, cost: input.cost + input.rows * cost::KEEP }

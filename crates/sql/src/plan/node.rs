@@ -144,6 +144,8 @@ pub(crate) enum Node {
     /// All rows are found before the first is given.
     Collect(Box<Node>, Kept),
     Limit(Box<Node>, LimitExprs),
+    /// Those rows if these conditions, which have no columns, are true, and none otherwise.
+    When(Box<Node>, Vec<Expr>),
 }
 
 /// The rows of a stored table that match.
@@ -300,7 +302,8 @@ impl Node {
             | Node::Distinct(input, _)
             | Node::Sort(input, _)
             | Node::Collect(input, _)
-            | Node::Limit(input, _) => Some(input),
+            | Node::Limit(input, _)
+            | Node::When(input, _) => Some(input),
         }
     }
 
@@ -320,7 +323,8 @@ impl Node {
             | Node::Distinct(input, _)
             | Node::Sort(input, _)
             | Node::Collect(input, _)
-            | Node::Limit(input, _) => input.take_made(first_slot),
+            | Node::Limit(input, _)
+            | Node::When(input, _) => input.take_made(first_slot),
         }
     }
 

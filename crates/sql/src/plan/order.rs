@@ -15,7 +15,8 @@
 //! Outline: [`Chooser::nest`] plans the members of a nest. For each set of members the cheapest order is known from those of
 //! one member less (dynamic programming), up to [`EXHAUSTIVE`] members; beyond, the next member is the one after which there
 //! are the fewest rows. Where rows are wanted in an order, to be given in it or grouped, the plans that begin with a path in
-//! that order are weighed against the best one with what follows after it. STRAIGHT_JOIN, LATERAL, JSON_TABLE and hints say
+//! that order are weighed against the best one with what follows after it. Where LIMIT ends a plan that gives rows as it finds
+//! them, what it does for each row counts for so many. STRAIGHT_JOIN, LATERAL, JSON_TABLE and hints say
 //! what must come before.
 
 use std::cell::RefCell;
@@ -344,11 +345,16 @@ impl<'q> Chooser<'q> {
         let mut conditions: Vec<Condition<'_>> = conditions.iter().map(|expr| self.condition(expr)).collect();
         self.leave_out_implied(&mut conditions[..said]);
         conditions.iter_mut().zip(&equalities.classes).for_each(|(condition, class)| condition.class = *class);
-        let limit = order.limit.filter(|_| !order.is_wanted());
         let asks = conditions.iter().any(|condition| condition.asking > 0.0);
-        let search = Search { chooser: self, choices: &choices, conditions: &conditions, asks, known, limit };
+        let search = Search { chooser: self, choices: &choices, conditions: &conditions, asks, known, share: 1.0 };
         let stuck = || SqlError::internal("no relation of a join can be read next");
         let mut best = search.cheapest(None);
+        let rows = best.as_ref().map_or(1.0, |(prefix, _)| prefix.rows.max(1.0));
+        let share = order.limit.map_or(1.0, |limit| (limit / rows).min(1.0));
+        let search = Search { share, ..search };
+        if share < 1.0 && !order.is_wanted() {
+            best = search.cheapest(None);
+        }
         if order.is_wanted() {
             if let Some((prefix, _)) = &mut best {
                 prefix.cost += order.cost_of_none(prefix.rows);
@@ -359,10 +365,7 @@ impl<'q> Chooser<'q> {
                 if !path.access.ordered || !known.has_all(choice.needs) {
                     continue;
                 }
-                let Some((mut prefix, members)) = search.cheapest(Some((at, Rc::new(path)))) else { continue };
-                if let Some(limit) = order.limit {
-                    prefix.cost *= (limit / prefix.rows.max(1.0)).min(1.0);
-                }
+                let Some((prefix, members)) = search.cheapest(Some((at, Rc::new(path)))) else { continue };
                 if paths.forces(order) || best.as_ref().is_none_or(|(known, _)| prefix.cost < known.cost) {
                     best = Some((prefix, members));
                 }
@@ -497,8 +500,8 @@ struct Search<'s, 'q> {
     asks: bool,
     /// The relations that are read before.
     known: RelationSet,
-    /// The rows that are wanted as they are found, if not all.
-    limit: Option<f64>,
+    /// The share of the rows that is asked for, since LIMIT wants no more of them as they are found.
+    share: f64,
 }
 
 type InOrder = Vec<(usize, How)>;
@@ -603,7 +606,7 @@ impl Search<'_, '_> {
     ) -> Vec<Asked> {
         let cost = |condition: usize| {
             let Condition { asking, most_asked, share, .. } = self.conditions[condition];
-            asking * (rows / share.max(1e-3)).min(most_asked)
+            asking * (rows * self.share / share.max(1e-3)).min(most_asked)
         };
         let mut all = before.map_or_else(Vec::new, |before| before.asked.clone());
         for asked in &mut all {
@@ -646,9 +649,11 @@ impl Search<'_, '_> {
             return None;
         }
         let there = known.with(choice.relations);
-        let (rows, cost) = before.map_or((1.0, 0.0), |before| (before.rows, before.cost));
+        let (all, cost) = before.map_or((1.0, 0.0), |before| (before.rows, before.cost));
+        // So many of the rows before ask.
+        let rows = all * self.share;
         let prefix = |found: f64, added: f64, how: How| Prefix {
-            rows: (rows * found).clamp(1e-3, MOST),
+            rows: (all * found).clamp(1e-3, MOST),
             cost: (cost + added).min(MOST),
             asked: Vec::new(),
             last: next,
@@ -661,7 +666,7 @@ impl Search<'_, '_> {
             ChoiceKind::Stored(_, paths) => {
                 let anew = path.unwrap_or_else(|| paths.best(known));
                 let found = paths.found(&anew) * self.kept(known, there, &|at| anew.uses(at));
-                let Some(_) = before else { return Some(prefix(found, anew.cost, How::Anew(Some(anew)))) };
+                let Some(_) = before else { return Some(prefix(found, anew.cost * self.share, How::Anew(Some(anew)))) };
                 let reads_row = anew.access.reads_row();
                 let by_loop = prefix(found, rows * anew.cost + rows * found * cost::COMPARE, How::Anew(Some(anew)));
                 if reads_row && paths.locks {
@@ -702,8 +707,6 @@ impl Search<'_, '_> {
                 before?;
                 let partners = planned.anew.rows;
                 let found = cost::share_by_partners(*join_type, partners) * self.kept(known, there, &|_| false);
-                // So many rows ask.
-                let rows = self.limit.map_or(rows, |limit| rows.min(limit / found.max(1e-3)));
                 let anew = prefix(found, rows * planned.anew.cost, How::Anew(None));
                 let Some((once, keyed)) = &planned.once else { return Some(anew) };
                 let met = if *keyed { partners.min(1.0) } else { once.rows };

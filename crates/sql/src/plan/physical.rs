@@ -41,6 +41,11 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>, constants: Constants) ->
     let identities = outputs.end;
     let mut builder = Builder { identities, query: &mut query, constants, wanted, keeps_order, may_swap };
     let mut node = builder.joined(steps).unwrap_or(Node::OneRow);
+    let once = std::mem::take(&mut query.once);
+    let is_change = query.change.is_some();
+    if !is_change {
+        node = when(node, once.clone());
+    }
     if let Some(filter) = query.filter.take().filter(|_| matches!(node, Node::OneRow)) {
         node = Node::Filter(Box::new(node), filter);
     }
@@ -54,7 +59,7 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>, constants: Constants) ->
         node = Node::Window(Box::new(node), window);
     }
     let root = match query.change.take() {
-        Some(change) => to_change(node, query, &change, by_path),
+        Some(change) => when(to_change(node, query, &change, by_path), once),
         None => to_give(node, query, &mut outputs, sorted_by_path),
     };
     QueryPlan { root, slots, outputs, made_anew, reads_outer, volatile }
@@ -384,6 +389,10 @@ fn to_change(node: Node, query: Query, change: &Change, by_path: bool) -> Node {
     let sorts = !query.sort.is_empty() && !by_path;
     let node = limited(sorted(node, query.sort, for_sort, by_path), query.limit);
     if moves && !sorts { Node::Collect(Box::new(node), for_all) } else { node }
+}
+
+fn when(node: Node, once: Vec<Expr>) -> Node {
+    if once.is_empty() { node } else { Node::When(Box::new(node), once) }
 }
 
 fn sorted(node: Node, keys: Vec<SortKey>, kept: Kept, by_path: bool) -> Node {

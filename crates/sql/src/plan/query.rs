@@ -26,6 +26,8 @@ pub(super) struct Query {
     pub(super) from: Nest,
     /// WHERE
     pub(super) filter: Option<Expr>,
+    /// Conditions of WHERE and inner joins without columns: no row is looked for where one of them is not true.
+    pub(super) once: Vec<Expr>,
     pub(super) grouping: Option<Grouping>,
     pub(super) having: Option<Expr>,
     /// Each over the rows that the one before gives.
@@ -576,7 +578,7 @@ impl Query {
     /// Calls `visit` for every expression that reads a row, but for those of FROM.
     pub(super) fn for_each_clause(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         let clauses = self.outputs.iter_mut().chain(&mut self.assigned).chain(&mut self.filter).chain(&mut self.having);
-        clauses.for_each(&mut *visit);
+        clauses.chain(&mut self.once).for_each(&mut *visit);
         self.sort.iter_mut().for_each(|key| visit(&mut key.expr));
         if let Some(grouping) = &mut self.grouping {
             grouping.keys.iter_mut().for_each(&mut *visit);
@@ -596,6 +598,7 @@ impl Query {
         self.from.collect_conditions(&mut joins);
         let made = self.relations.iter().flat_map(Relation::outer);
         let clauses = self.outputs.iter().chain(&self.assigned).chain(&self.filter).chain(&self.having);
+        let clauses = clauses.chain(&self.once);
         let windows = self.windows.iter().flat_map(Window::exprs);
         clauses.chain(sort).chain(grouping).chain(windows).chain(joins).chain(made)
     }

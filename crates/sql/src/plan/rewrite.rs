@@ -7,17 +7,18 @@
 //! needs a value cannot be one: plans are kept for other literals and parameters than those they were made for, so that
 //! even `WHERE 1 = 1` is a condition on parameters here.
 
-use super::query::{Query, conjuncts};
+use super::query::{Query, all_of, conjuncts};
 use super::{PlanContext, alternatives, outer_joins, push_down, semi_joins};
 use crate::expr::Expr;
 
-const RULES: [fn(&mut Query); 6] = [
+const RULES: [fn(&mut Query); 7] = [
     one_row_is_sorted,
     constants_decide_first,
     where_is_a_condition_of_the_join,
     alternatives::factor,
     outer_joins::become_inner,
     alternatives::imply,
+    constants_are_asked_once,
 ];
 
 /// Applies every rule.
@@ -48,6 +49,19 @@ fn constants_decide_first(query: &mut Query) {
             conditions.sort_by_key(cost);
         }
     });
+}
+
+/// A condition without columns that AND joins to the others is asked before any row is looked for, or locked, as in MySQL
+/// ("Impossible WHERE"). One that may be another each time stays: it is asked of each row.
+fn constants_are_asked_once(query: &mut Query) {
+    if query.relations.is_empty() {
+        return;
+    }
+    let conditions = query.filter.take().into_iter().flat_map(conjuncts);
+    let (once, others): (Vec<Expr>, Vec<Expr>) = conditions.partition(Expr::is_constant);
+    query.filter = all_of(others);
+    query.once = once;
+    query.once.extend(query.from.conditions.extract_if(.., |condition| condition.is_constant()));
 }
 
 /// What WHERE asks of joined rows is a condition as those of inner joins are.

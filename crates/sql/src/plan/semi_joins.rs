@@ -54,7 +54,7 @@ impl Block {
         }
         let relations = query.relations.iter().map(without_rows).collect::<Option<_>>()?;
         let mut nest = query.from.clone();
-        nest.conditions.extend(query.filter.clone().into_iter().flat_map(conjuncts));
+        nest.conditions.extend(query.filter.clone().into_iter().flat_map(conjuncts).chain(query.once.clone()));
         Some(Block { relations, nest, outputs: query.outputs.clone() })
     }
 }

@@ -72,7 +72,9 @@ impl Generator<'_> {
             3 => {
                 let direction = *self.pick(&["", " DESC"]);
                 let separator = *self.pick(&["", " SEPARATOR '-'"]);
-                (format!("GROUP_CONCAT({distinct}{of} ORDER BY {of}{direction}{separator})"), Kind::Text)
+                // A number would be the place of what is sorted by; in MariaDB any will do where there are no rows.
+                let by = if of.parse::<u64>().is_ok() { "1" } else { &of };
+                (format!("GROUP_CONCAT({distinct}{of} ORDER BY {by}{direction}{separator})"), Kind::Text)
             }
             _ if kind == Kind::Text => (format!("{}(UPPER({of}))", self.pick(&["MIN", "MAX"])), kind),
             4 if kind == Kind::Int => (format!("{}({of})", self.pick(&["BIT_OR", "BIT_AND", "BIT_XOR"])), kind),

@@ -160,6 +160,24 @@ fn nowait_fails_and_skip_locked_skips() {
 }
 
 #[test]
+fn a_condition_that_is_never_true_locks_nothing() {
+    let database = with_rows();
+    let (mut first, mut second) = (client(&database), client(&database));
+    first.ok("BEGIN");
+    for sql in [
+        "DELETE FROM t WHERE 1 = 0",
+        "UPDATE t SET a = 0 WHERE FALSE ORDER BY a LIMIT 3",
+        "DELETE x FROM t AS x JOIN t AS y ON x.id = y.a WHERE 'a' = 'b'",
+        "INSERT INTO t SELECT * FROM t WHERE NULL",
+        "SELECT * FROM t WHERE 1 = 0 FOR UPDATE",
+    ] {
+        first.run(sql);
+        assert_eq!(second.run("SELECT id FROM t FOR UPDATE NOWAIT"), ["id", "1", "2", "3"], "{sql}");
+    }
+    second.ok("INSERT INTO t VALUES (4, 40, 400)");
+}
+
+#[test]
 fn a_schema_change_waits_for_transactions_that_use_the_table() {
     let database = with_rows();
     let mut first = client(&database);

@@ -69,7 +69,8 @@ fn block(id: u64, lines: &Lines<'_>) -> Json {
     let own: Vec<&Line<'_>> = lines.lines.iter().filter(|line| line.id == id).collect();
     let mut members = vec![("select_id", Json::Number(id))];
     if own.iter().all(|line| line.known_as.is_empty()) {
-        members.push(("message", Json::Text("No tables used".to_owned())));
+        let why = own.first().map_or("No tables used", |line| line.without_tables());
+        members.push(("message", Json::Text(why.to_owned())));
     } else {
         let thought = lines.thought.iter().find(|(of, _)| *of == id).map(|(_, thought)| *thought);
         let thought = thought.unwrap_or(Estimate { rows: 0.0, cost: 0.0 });

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::{IMPOSSIBLE, is_impossible};
 use crate::catalog::table::Table;
 use crate::exec::profiled::place;
 use crate::expr::Expr;
@@ -197,6 +198,18 @@ impl Branch<'_, '_> {
                 self.over(node, input, &what, depth, None);
             }
             Node::Project(input, _) => self.node(input, depth, limit),
+            Node::When(_, once) if is_impossible(once) => {
+                let nothing = Estimate { rows: 0.0, cost: 0.0 };
+                self.tree.judged(depth, &format!("Zero rows ({IMPOSSIBLE})"), nothing, self.done(node));
+            }
+            Node::When(input, once) => {
+                // Of some it shows when the statement runs.
+                let open: Vec<&Expr> = once.iter().filter(|condition| condition.constant_truth().is_none()).collect();
+                match open.is_empty() {
+                    true => self.node(input, depth, limit),
+                    false => self.over(node, input, &filters(&open), depth, limit),
+                }
+            }
             Node::Distinct(input, _) => self.over(node, input, "Temporary table with deduplication", depth, None),
             Node::Sort(input, sort) if sort.by_path => self.node(input, depth, limit),
             Node::Sort(input, sort) => {

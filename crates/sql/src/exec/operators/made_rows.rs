@@ -1,4 +1,4 @@
-//! Rows that are not stored: those of system tables, and the one of a SELECT without FROM.
+//! Rows that are not stored: those of system tables, the one of a SELECT without FROM, and none.
 
 use super::{Operator, Row};
 use crate::catalog::system::Rows;
@@ -17,6 +17,19 @@ pub(super) struct OneRow {
 impl Operator for OneRow {
     fn next(&mut self, _run: &mut Run<'_>, _row: &mut Row) -> Result<bool, SqlError> {
         Ok(!std::mem::replace(&mut self.given, true))
+    }
+}
+
+/// No row.
+pub(super) struct NoRow;
+
+impl Operator for NoRow {
+    fn next(&mut self, _run: &mut Run<'_>, _row: &mut Row) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+
+    fn open_again(&mut self, _run: &mut Run<'_>, _row: &mut Row) -> Result<bool, SqlError> {
+        Ok(true)
     }
 }
 
