@@ -325,6 +325,7 @@ impl Database {
             holder: &session.holder,
             commons: None,
             changed: &[],
+            reads_renamed: false,
             only_reads: false,
             constants: Constants::All,
             pushes_conditions: session.pushes_conditions,
@@ -781,7 +782,9 @@ fn ignores(kind: &PlanKind) -> bool {
         PlanKind::Insert(insert) => insert.ignore,
         PlanKind::Update(update) => update.ignore,
         PlanKind::UpdateJoined(update) => update.ignore,
-        PlanKind::Select(_) | PlanKind::Delete(_) | PlanKind::DeleteJoined(_) | PlanKind::Utility(_) => false,
+        PlanKind::Delete(delete) => delete.ignore,
+        PlanKind::DeleteJoined(delete) => delete.ignore,
+        PlanKind::Select(_) | PlanKind::Utility(_) => false,
     }
 }
 

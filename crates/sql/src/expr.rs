@@ -47,6 +47,7 @@ mod literals;
 mod param;
 mod quiet;
 mod result;
+mod sorted_constants;
 
 pub use compare::{compare_values, order_values, write_group_key};
 pub use context::{EvalContext, Information, Queries, RandomSequence, StatementContext, VariableScope};
@@ -62,6 +63,7 @@ use std::sync::Arc;
 use crate::collation::Collation;
 use crate::types::{Charset, FieldType, ResultType};
 use crate::value::Value;
+pub use sorted_constants::SortedConstants;
 
 /// A bound expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +113,8 @@ pub enum Expr {
         negated: bool,
         /// For strings.
         collation: Collation,
+        /// The list as one looks values up in it, where a run has found it to be of constants.
+        sorted: Option<Arc<SortedConstants>>,
     },
     /// `x [NOT] LIKE pattern [ESCAPE e]`.
     Like {

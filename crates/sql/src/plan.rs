@@ -93,6 +93,8 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) commons: Option<&'a with::Commons<'a>>,
     /// Tables, by their ids, that a query cannot read because the statement changes them.
     pub(crate) changed: &'a [u64],
+    /// It can under another name: it stands among the values of an INSERT, which are made before a row is.
+    pub(crate) reads_renamed: bool,
     /// The statement is a SELECT.
     pub(crate) only_reads: bool,
     pub(crate) constants: Constants,
@@ -378,6 +380,7 @@ pub(crate) struct UpdatePlan {
 /// DELETE from one table.
 pub(crate) struct DeletePlan {
     pub(crate) table: Arc<Table>,
+    pub(crate) ignore: bool,
     /// What finds and locks the rows.
     pub(crate) rows: QueryPlan,
 }
@@ -407,6 +410,7 @@ pub(crate) struct UpdateTarget {
 
 /// DELETE of rows that a join finds.
 pub(crate) struct JoinedDelete {
+    pub(crate) ignore: bool,
     /// What finds and locks the rows.
     pub(crate) rows: QueryPlan,
     /// In the order of the rows' identities.

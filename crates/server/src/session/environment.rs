@@ -11,7 +11,7 @@ use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_COLLATION_CHARSET_MISMATCH, ER_GTID_MODE_OFF, ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT,
-    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD,
+    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED,
     ER_UNKNOWN_CHARACTER_SET,
 };
 use cohort_sql::expr::VariableScope;
@@ -472,6 +472,13 @@ impl Environment for SessionEnvironment {
         let may_end = || holder.grants.global().has_any(any) && self.server.accounts.may_end(&holder, &user);
         if *user != *holder.user && !may_end() {
             return Err(SqlError::new(ER_KILL_DENIED_ERROR, &[&connection_id]));
+        }
+        if connection_id == u64::from(self.process.id) {
+            // A statement that ends itself was interrupted.
+            if target != KillTarget::Query {
+                process.kill(target);
+            }
+            return Err(SqlError::new(ER_QUERY_INTERRUPTED, &[]));
         }
         process.kill(target);
         Ok(())

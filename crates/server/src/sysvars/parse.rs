@@ -91,6 +91,13 @@ impl SystemVariable {
             (Kind::Word(_), Value::UInt(place)) => self.word_at(*place, &place.to_string()),
             (Kind::SqlMode, Value::Int(bits)) => sql_mode(u64::try_from(*bits).ok(), value),
             (Kind::SqlMode, Value::UInt(bits)) => sql_mode(Some(*bits), value),
+            // As mysqlbinlog writes them.
+            (Kind::Charset | Kind::CharsetOrNull | Kind::Collation, Value::Int(id)) => {
+                let collation = u16::try_from(*id).ok().and_then(Collation::from_id);
+                let collation = collation.ok_or_else(|| SettingError::Collation(id.to_string()))?;
+                let is_collation = matches!(self.kind, Kind::Collation);
+                self.word(if is_collation { collation.name() } else { collation.charset().name() })
+            }
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::Int(value)) => self.word(&value.to_string()),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::UInt(value)) => self.word(&value.to_string()),
             (_, Value::Text(text)) => self.word(text),

@@ -215,6 +215,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("automatic_sp_privileges", Global, Never, OnlyFlag(false), "OFF", "There are no stored routines."),
     row("back_log", Global, AtStart, int(1, 65535), "512", "Connections that the operating system queues before they are accepted."),
     row("basedir", Global, Never, Text, "", "Directory of the program."),
+    row("big_tables", Both, Anytime, Bool, "OFF", "Nothing depends on it."),
     row("bind_address", Global, AtStart, Text, "127.0.0.1", "Address to listen on: one IP address, or * for all."),
     row("binlog_cache_size", Global, Anytime, int(4096, 18_446_744_073_709_547_520), "4M", "Events of a transaction that memory takes, bytes, and four times as much of its changes; more goes to files while it runs, and its binlog file is one of them.")
         .effect(Effect::CommitPath),
@@ -248,6 +249,7 @@ pub const TABLE: &[SystemVariable] = &[
         .restricted()
         .apply(Apply::Int(|session, level| session.compression_level = level as i32)),
     row("block_encryption_mode", Both, Anytime, Word(ENCRYPTION_MODES), "aes-128-ecb", "Length of the key and chaining of the blocks of AES_ENCRYPT and AES_DECRYPT."),
+    row("bulk_insert_buffer_size", Both, Anytime, int(0, u64::MAX), "8388608", "Nothing depends on it."),
     row("character_set_client", Both, Anytime, Charset, "utf8mb4", "Character set of statements, in which they arrive.")
         .apply(Apply::Text(|session, name| session.client = default_collation(name))),
     row("character_set_connection", Both, Anytime, Charset, "utf8mb4", "Character set of literals.")
@@ -300,6 +302,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("disconnect_on_expired_password", Global, AtStart, Bool, "ON", "Refuse a client whose password has expired, unless it says that it can set a new one (error 1862); OFF lets it in for that."),
     row("div_precision_increment", Both, Anytime, Only("4"), "4", "Digits that a division adds."),
     row("enforce_gtid_consistency", Global, Anytime, Word(&["OFF", "ON", "WARN"]), "ON", "Nothing depends on it: every statement can have its GTIDs. gtid_mode=ON needs it to be ON."),
+    row("eq_range_index_dive_limit", Both, Anytime, int(0, 4_294_967_295), "200", "Nothing depends on it."),
     row("error_count", Session, Never, int(0, 65535), "0", "Errors of the last statement.")
         .read(Source::Session(|session| Value::UInt(session.diagnostic_counts().1))),
     row("event_scheduler", Global, Anytime, Only("OFF"), "OFF", "There are no events."),
@@ -333,6 +336,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("identity", Session, Anytime, int(0, u64::MAX), "0", "The same as last_insert_id.")
         .apply(Apply::Int(|session, value| session.last_insert_id.set(value)))
         .read(Source::Session(last_insert_id)),
+    row("information_schema_stats_expiry", Both, Anytime, int(0, 31_536_000), "86400", "Nothing depends on it: INFORMATION_SCHEMA has the statistics of the moment."),
     row("init_connect", Global, Anytime, Only(""), "", "Statements run for every new connection."),
     row("innodb_autoinc_lock_mode", Global, Never, int(0, 2), "2", "AUTO_INCREMENT values are given out without a lock."),
     row("innodb_buffer_pool_size", Global, AtStart, int(1 << 20, 1 << 46), "256M", "Most memory for blocks of files, bytes; taken as they are read.")
@@ -355,12 +359,14 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Int(|session, value| session.insert_id.set((value != 0).then_some(value))))
         .read(Source::Session(|session| Value::UInt(session.insert_id.get().unwrap_or(0)))),
     row("interactive_timeout", Both, Anytime, int(1, YEAR), "28800", "wait_timeout of clients that call themselves interactive."),
+    row("internal_tmp_mem_storage_engine", Both, Anytime, Word(&["MEMORY", "TempTable"]), "TempTable", "Nothing depends on it."),
     row("join_buffer_size", Both, Anytime, int(128, u64::MAX), "8388608", "Most memory, bytes, for the rows that a join keeps of one side; more of them are joined in temporary files.")
         .apply(Apply::Int(|session, value| session.join_buffer_size = value)),
     row("journal_cut_at", Global, AtStart, int(0, u64::MAX), "18446744073709551615", "Give up the journal from this lsn on, if the start stops there for damage; see docs/damaged-logs.md."),
     row("journal_segment_size", Global, AtStart, int(1 << 20, 1 << 32), "64M", "Size of the journal's files; they are reused."),
     row("json_as_longtext", Both, Anytime, Bool, "OFF", "CREATE TABLE makes JSON columns LONGTEXT, as MariaDB does, whose replicas take no JSON.")
         .apply(Apply::Flag(|session, on| session.json_as_longtext = on)),
+    row("key_buffer_size", Global, Anytime, int(0, u64::MAX), "8388608", "Nothing depends on it: there is no MyISAM."),
     row("last_insert_id", Session, Anytime, int(0, u64::MAX), "0", "What LAST_INSERT_ID() gives.")
         .apply(Apply::Int(|session, value| session.last_insert_id.set(value)))
         .read(Source::Session(last_insert_id)),
@@ -373,6 +379,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("log_bin", Global, AtStart, Bool, "ON", "Every commit is in the binlog; OFF (--skip-log-bin) leaves its files as they are."),
     row("log_bin_basename", Global, Never, Text, "", "Path of the binlog files, without their number."),
     row("log_bin_index", Global, Never, Text, "", "Path of the list of binlog files."),
+    row("log_bin_trust_function_creators", Global, Anytime, Bool, "OFF", "Nothing depends on it: there are no stored functions."),
     row("log_error", Global, AtStart, Text, "stderr", "File that messages for the operator are appended to, in the data directory unless it has a path; FLUSH LOGS and SIGHUP open it again."),
     row("log_error_services", Global, Anytime, Word(LOG_SERVICES), LOG_SERVICES[0], "Write messages for the operator as lines of text, or of JSON.")
         .effect(Effect::OperatorLog),
@@ -403,6 +410,7 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Int(|session, value| session.max_diagnostics = value as usize)),
     row("max_execution_time", Both, Anytime, int(0, 4_294_967_295), "0", "Milliseconds that a SELECT may take; then error 3024. 0 for no limit.")
         .apply(Apply::Int(|session, value| session.max_execution_time = (value != 0).then(|| Duration::from_millis(value)))),
+    row("max_heap_table_size", Both, Anytime, int(16_384, u64::MAX), "16777216", "Nothing depends on it: there are no MEMORY tables."),
     row("max_join_size", Both, Anytime, int(1, u64::MAX), "18446744073709551615", "Most rows that a SELECT may look at."),
     row("max_prepared_stmt_count", Global, Anytime, int(0, 4_194_304), "16382", "Most prepared statements of all sessions; then error 1461."),
     row("max_session_prepared_stmt_count", Global, Anytime, int(0, 4_194_304), "8192", "Most prepared statements of one session; then error 1461."),
@@ -416,6 +424,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("net_write_timeout", Both, Anytime, int(1, YEAR), "60", "Seconds to wait for a client to take its result."),
     row("old_alter_table", Both, Anytime, OnlyFlag(false), "OFF", "ALTER TABLE chooses its way itself."),
     row("open_files_limit", Global, Never, int(0, u64::MAX), "0", "Files that the process may open."),
+    row("optimizer_search_depth", Both, Anytime, int(0, 62), "62", "Nothing depends on it."),
     row("optimizer_switch", Both, Anytime, Kind::Switches, "default", "Switches of the planner, of which derived_condition_pushdown has an effect: conditions on derived tables get into them.")
         .apply(Apply::Text(|session, value| session.pushes_conditions = pushes_conditions(value))),
     row("partial_revokes", Global, Anytime, OnlyFlag(false), "OFF", "What is granted globally cannot be revoked for single databases."),
@@ -432,9 +441,11 @@ pub const TABLE: &[SystemVariable] = &[
         .restricted()
         .read(Source::ConnectionId),
     row("query_alloc_block_size", Both, Anytime, int(1024, 4_294_967_295), "8192", "Taken and shown, without effect."),
+    row("read_buffer_size", Both, Anytime, int(8192, 2_147_479_552), "131072", "Nothing depends on it."),
     row("read_only", Global, Anytime, Bool, "OFF", "Refuse changes (error 1290), but for accounts with CONNECTION_ADMIN or SUPER. SET waits for what is under way.")
         .leads("super_read_only", |on| (on == "OFF").then_some("OFF"))
         .effect(Effect::ReadOnly),
+    row("read_rnd_buffer_size", Both, Anytime, int(1, 2_147_483_647), "262144", "Nothing depends on it."),
     row("redb_cache_size", Global, AtStart, int(1 << 20, 1 << 46), "64M", "Most memory for pages of redb tables, bytes; taken as they are read and written."),
     row("redb_layer_size", Global, AtStart, int(1 << 16, 1 << 32), "8M", "Changes of redb tables kept in memory before they are written into the tree, bytes."),
     row("require_secure_transport", Global, Anytime, Bool, "OFF", "Refuse connections over TCP that are not encrypted."),
@@ -477,6 +488,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("sql_log_bin", Session, Anytime, Bool, "ON", "Put this session's transactions into the binlog.")
         .restricted()
         .apply(Apply::Flag(|session, on| session.log_to_binlog = on)),
+    row("sql_log_off", Both, Anytime, OnlyFlag(false), "OFF", "There is no general log."),
     row("sql_mode", Both, Anytime, SqlMode, "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION", "Which values and statements are accepted.")
         .apply(Apply::Text(|session, list| session.sql_mode = Modes::parse(list).unwrap_or(Modes::DEFAULT))),
     row("sql_notes", Both, Anytime, Bool, "ON", "Keep notes beside warnings.")

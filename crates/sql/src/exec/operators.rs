@@ -201,6 +201,37 @@ fn matches(filter: Option<&Expr>, run: &mut Run<'_>, row: &[Value]) -> Result<bo
     }
 }
 
+/// The condition that rows are judged by, with the values of what its columns are compared with once it is worth it.
+struct Judge<'p> {
+    condition: Option<&'p Expr>,
+    rows: u64,
+    /// `None` within where there is nothing to be evaluated once.
+    folded: Option<Option<Expr>>,
+}
+
+/// From so many rows on a condition's constants are worth being evaluated once.
+const FOLDED_FROM: u64 = 16;
+
+impl<'p> Judge<'p> {
+    fn of(condition: Option<&'p Expr>) -> Judge<'p> {
+        Judge { condition, rows: 0, folded: None }
+    }
+
+    /// The condition, for one more row.
+    fn condition(&mut self, run: &mut Run<'_>) -> Option<&Expr> {
+        self.rows += 1;
+        if self.rows == FOLDED_FROM && self.folded.is_none() {
+            self.folded = Some(self.condition.and_then(|condition| run.folded(condition)));
+        }
+        self.folded.as_ref().and_then(Option::as_ref).or(self.condition)
+    }
+
+    /// Whether a row matches.
+    fn matches(&mut self, run: &mut Run<'_>, row: &[Value]) -> Result<bool, SqlError> {
+        matches(self.condition(run), run, row)
+    }
+}
+
 /// Decodes some columns of a stored row into the slots of its table.
 #[inline]
 pub(super) fn read_columns(

@@ -169,7 +169,7 @@ impl Expr {
         let target = if years { constant_beside(&operand) } else { constant_date_beside(&operand) };
         let list = list.into_iter().map(|item| as_met(constant_as(item, target), collation)).collect();
         let operand = as_met(operand, collation);
-        Ok(Expr::In { operand: Box::new(operand), list, negated, collation })
+        Ok(Expr::In { operand: Box::new(operand), list, negated, collation, sorted: None })
     }
 
     /// `x [NOT] LIKE pattern [ESCAPE e]`; pass `Some('\\')` where the statement has no ESCAPE.

@@ -53,6 +53,8 @@ impl Expr {
                 (Collation::Binary, Coercibility::Implicit)
             }
             Expr::Collate(_, collation) => (*collation, Coercibility::Explicit),
+            // It has no value yet, or NULL: what it meets decides.
+            Expr::UserVariable(_, None) => (Collation::DEFAULT, Coercibility::Coercible),
             Expr::UserVariable(_, kind) => of_kind(*kind, Coercibility::Implicit),
             Expr::SystemVariable(_, _, kind) => of_kind(*kind, Coercibility::System),
             Expr::AssignUserVariable(_, value, _) => value.own_collation(),

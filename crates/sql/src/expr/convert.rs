@@ -124,8 +124,11 @@ pub(super) fn to_f64(value: &Value, cx: &EvalContext<'_>) -> Result<f64, SqlErro
         Value::Double(double) => *double,
         Value::Decimal(decimal) => decimal.to_f64(),
         Value::Text(_) | Value::Bytes(_) => {
-            let read = number_text::double(value.as_bytes().unwrap_or_default());
-            if !read.complete || read.overflowed {
+            let bytes = value.as_bytes().unwrap_or_default();
+            let read = number_text::double(bytes);
+            // Of blanks MySQL says nothing, unlike MariaDB and unlike a cast.
+            let is_blank = bytes.iter().all(|byte| *byte == b' ');
+            if !(read.complete || is_blank) || read.overflowed {
                 cx.statement.warn(truncated("DOUBLE", value))?;
             }
             read.value

@@ -198,10 +198,13 @@ impl Expr {
                 let within = between(&operand, &low, &high, *collation, cx)?;
                 Ok(within.map(|within| within != *negated))
             }
-            Expr::In { operand, list, negated, collation } => {
+            Expr::In { operand, list, negated, collation, sorted } => {
                 let operand = operand.get(row, cx)?;
                 if operand.is_null() {
                     return Ok(None);
+                }
+                if let Some(is_among) = sorted.as_ref().and_then(|sorted| sorted.have(&operand, *collation)) {
+                    return Ok(is_among.map(|is_among| is_among != *negated));
                 }
                 let mut unknown = false;
                 for (at, item) in list.iter().enumerate() {

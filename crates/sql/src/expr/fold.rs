@@ -2,9 +2,11 @@
 //!
 //! A plan serves all literals and parameters of a statement, so that this waits for the run. Only what is compared is
 //! replaced, by a value that is compared in the same way: the operands of comparisons, BETWEEN and IN. One that is NULL
-//! stays, since its type says whether the comparison warns.
+//! stays, since its type says whether the comparison warns. A long list of IN is sorted.
 
-use super::{EvalContext, Expr};
+use std::sync::Arc;
+
+use super::{EvalContext, Expr, SortedConstants};
 use crate::value::Value;
 
 impl Expr {
@@ -24,8 +26,10 @@ impl Expr {
             Expr::Between { operand, low, high, .. } => {
                 operand.fold_operand(cx) | low.fold_operand(cx) | high.fold_operand(cx)
             }
-            Expr::In { operand, list, .. } => {
-                list.iter_mut().fold(operand.fold_operand(cx), |any, item| any | item.fold_operand(cx))
+            Expr::In { operand, list, collation, sorted, .. } => {
+                let any = list.iter_mut().fold(operand.fold_operand(cx), |any, item| any | item.fold_operand(cx));
+                *sorted = SortedConstants::of(list, *collation, cx).map(Arc::new);
+                any || sorted.is_some()
             }
             _ => false,
         }

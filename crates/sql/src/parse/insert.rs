@@ -1,8 +1,20 @@
 //! INSERT and REPLACE.
 
 use super::cursor::Cursor;
-use crate::ast::{BlockRef, ColumnName, Expr, Insert, InsertSource, Query, Statement};
-use crate::error::SqlError;
+use crate::ast::{BlockRef, ColumnName, Expr, Insert, InsertSource, Query, Statement, TableName};
+use crate::error::{ER_BAD_FIELD_ERROR, SqlError};
+
+/// A column that is named as one of the table; 1054 if it is named as one of another.
+fn column_of(name: ColumnName, table: &TableName) -> Result<String, SqlError> {
+    let other_table = name.table.as_ref().is_some_and(|named| *named != table.table);
+    let other_database = name.database.is_some() && table.database.is_some() && name.database != table.database;
+    if other_table || other_database {
+        let parts = [name.database, name.table, Some(name.column)];
+        let written: Vec<String> = parts.into_iter().flatten().collect();
+        return Err(SqlError::new(ER_BAD_FIELD_ERROR, &[&written.join("."), &"field list"]));
+    }
+    Ok(name.column)
+}
 
 impl Cursor<'_> {
     /// `INSERT [LOW_PRIORITY | DELAYED | HIGH_PRIORITY] [IGNORE] [INTO] table [PARTITION (names)] source [AS alias [(columns)]]
@@ -47,7 +59,7 @@ impl Cursor<'_> {
         self.takes("INTO");
         let table = self.table_ident()?;
         let partitions = self.partitions()?;
-        let (columns, source) = self.insert_source()?;
+        let (columns, source) = self.insert_source(&table)?;
         Ok(Insert {
             block: BlockRef::default(),
             table,
@@ -62,9 +74,10 @@ impl Cursor<'_> {
     }
 
     /// `SET column = value, ...`, `[([column, ...])] {{VALUES | VALUE} rows | VALUES ROW(...), ... | query}`
-    fn insert_source(&mut self) -> Result<(Option<Vec<String>>, InsertSource), SqlError> {
+    fn insert_source(&mut self, table: &TableName) -> Result<(Option<Vec<String>>, InsertSource), SqlError> {
         if self.takes("SET") {
-            let (names, row) = self.assignments()?.into_iter().map(|(name, value)| (name.column, value)).unzip();
+            let (names, row): (Vec<ColumnName>, _) = self.assignments()?.into_iter().unzip();
+            let names = names.into_iter().map(|name| column_of(name, table)).collect::<Result<_, _>>()?;
             return Ok((Some(names), InsertSource::Values(vec![row])));
         }
         let mut columns = None;
@@ -72,7 +85,7 @@ impl Cursor<'_> {
         if !query_in_brackets && self.takes_operator("(") {
             let mut names = Vec::new();
             if !self.sees_operator(")") {
-                names = self.separated(|cursor| cursor.column_ident().map(|name| name.column))?;
+                names = self.separated(|cursor| column_of(cursor.column_ident()?, table))?;
             }
             self.expect_operator(")")?;
             columns = Some(names).filter(|names| !names.is_empty());

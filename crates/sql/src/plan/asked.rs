@@ -341,7 +341,7 @@ impl Terms<'_> {
                     asked.terms.push(self.term(column, wish, condition));
                 }
             }
-            Expr::In { operand, list, negated: false, collation } => {
+            Expr::In { operand, list, negated: false, collation, .. } => {
                 if let Some(column) = column_of(relation, operand)
                     && fits(column, *collation)
                     && list.iter().all(&is_fixed)

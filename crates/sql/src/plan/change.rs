@@ -24,7 +24,7 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<InsertPlan
     let count = table.def.columns.len();
     // The rows of a query are read before the first is inserted; what stands among values is not.
     let changed = [table.def.id];
-    let within = PlanContext { changed: &changed, ..*cx };
+    let within = PlanContext { changed: &changed, reads_renamed: true, ..*cx };
     let (around, source_around) = (Around { cx: Some(&within), names: None }, Around { cx: Some(cx), names: None });
     let names = [Relation::alone(table.clone(), &table.def.name)];
     let targets = match &insert.columns {
@@ -340,5 +340,5 @@ fn delete_one(delete: &Delete, named: &TableRef, cx: &PlanContext<'_>) -> Result
     // Index entries are removed by their keys, which any column may be part of.
     let wanted = (0..table.def.columns.len()).collect();
     query.change = Some(Change { assigned: Vec::new(), wanted, semi_consistent: false });
-    Ok(DeletePlan { table, rows: finish(query, cx)? })
+    Ok(DeletePlan { table, ignore: delete.ignore, rows: finish(query, cx)? })
 }

@@ -174,7 +174,7 @@ pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<JoinedDele
     let ids = changed_ids(&from, targets.iter().map(|target| target.relation));
     check_conditions(&delete.tables, purpose(false), &ids, cx)?;
     let query = query(from, delete.filter.as_ref(), targets, Vec::new(), cx)?;
-    Ok(JoinedDelete { rows: finish(query, cx)?, tables })
+    Ok(JoinedDelete { ignore: delete.ignore, rows: finish(query, cx)?, tables })
 }
 
 fn is_named(relation: &Relation, name: &TableName, cx: &PlanContext<'_>) -> bool {

@@ -206,7 +206,10 @@ impl<'a> Resolver<'a> {
         let lock = locking.map(|locking| if locking.exclusive { RowLocks::ForUpdate } else { RowLocks::ForShare });
         let relation = relation(named, Privilege::Select, lock, self.purpose.of_update, self.cx)?;
         match relation.table() {
-            Some(table) if self.cx.changed.contains(&table.def.id) => {
+            Some(table)
+                if self.cx.changed.contains(&table.def.id)
+                    && !(self.cx.reads_renamed && known_as != table.def.name) =>
+            {
                 Err(SqlError::new(ER_UPDATE_TABLE_USED, &[&known_as]))
             }
             _ => Ok(Relation { locking, ..relation }),

@@ -83,7 +83,7 @@ impl Shares<'_> {
                 let kept = self.between(operand, low, high, *collation).unwrap_or(BETWEEN_KEEPS);
                 self.kept(operand, kept, *negated)
             }
-            Expr::In { operand, list, negated, collation } => {
+            Expr::In { operand, list, negated, collation, .. } => {
                 let kept = self.in_list(operand, list, *collation).unwrap_or_else(|| {
                     let one = self.one_value(operand).unwrap_or(EQUAL_KEEPS);
                     (one * list.len() as f64).min(0.5)

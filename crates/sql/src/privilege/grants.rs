@@ -261,13 +261,21 @@ impl Grants {
 
     /// Whether anything is held on the table or on a column of it.
     pub fn sees_table(&self, database: &str, table: &str) -> bool {
-        let about = PrivilegeSet::all_at(Level::Table).with(PrivilegeSet::of(&[
+        self.on_table_or_column(database, table).has_any(Self::about_tables())
+    }
+
+    /// Whether anything is held on the table itself.
+    pub fn sees_all_of_table(&self, database: &str, table: &str) -> bool {
+        self.on_table(database, table).has_any(Self::about_tables())
+    }
+
+    fn about_tables() -> PrivilegeSet {
+        PrivilegeSet::all_at(Level::Table).with(PrivilegeSet::of(&[
             Privilege::Select,
             Privilege::Insert,
             Privilege::Update,
             Privilege::References,
-        ]));
-        self.on_table_or_column(database, table).has_any(about)
+        ]))
     }
 
     /// Whether `privileges` may be passed on at this level.

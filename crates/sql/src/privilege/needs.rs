@@ -40,6 +40,8 @@ pub enum Need {
     AnyOnTable(String, String, PrivilegeSet),
     /// Anything at all on the table or a column: else 1142 for SELECT.
     SeesTable(String, String),
+    /// Anything at all on the table: else 1142 for SHOW.
+    SeesAllOfTable(String, String),
     /// What XA RECOVER needs: else 1401.
     XaRecover,
 }
@@ -59,7 +61,7 @@ impl Needs {
                 Some(*all)
             }
             Need::OnColumns(_, _, privilege, _) | Need::OnSomeColumn(_, _, privilege) => Some((*privilege).into()),
-            Need::SeesDatabase(_) | Need::SeesTable(..) | Need::XaRecover => None,
+            Need::SeesDatabase(_) | Need::SeesTable(..) | Need::SeesAllOfTable(..) | Need::XaRecover => None,
         };
         let globally = needs.iter().map(of).try_fold(PrivilegeSet::NONE, |all, one| Some(all.with(one?)));
         Needs { needs, globally }
@@ -180,6 +182,11 @@ impl Holder {
                 let seen = grants.sees_table(database, table);
                 if seen { Ok(()) } else { Err(self.lacks_on_table(Privilege::Select.into(), table)) }
             }
+            Need::SeesAllOfTable(database, table) => {
+                let seen = grants.sees_all_of_table(database, table);
+                let denied = || SqlError::new(ER_TABLEACCESS_DENIED_ERROR, &[&"SHOW", &self.user, &self.host, table]);
+                if seen { Ok(()) } else { Err(denied()) }
+            }
             Need::XaRecover if grants.global().has(Privilege::XaRecoverAdmin) => Ok(()),
             Need::XaRecover => Err(SqlError::new(ER_XAER_RMERR, &[])),
         }
@@ -202,7 +209,7 @@ impl Holder {
 /// default one. Needs that depend on whose a thing is (KILL, SET PASSWORD, GRANT) are asked where it is done, as are
 /// those of single variables (SET).
 fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
-    use Privilege::{BackupAdmin, FlushTables, Insert, LockTables, Reload, Select};
+    use Privilege::{BackupAdmin, FlushTables, Insert, Reload, Select};
     match statement {
         // The planner says.
         Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Vec::new(),
@@ -220,9 +227,7 @@ fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
         Statement::ShowDiagnostics { .. } => Vec::new(),
         Statement::Account(_) => Vec::new(),
         Statement::Admin(command) => of_admin(command),
-        Statement::LockTables(tables) => {
-            tables.iter().flat_map(|table| on_table(&table.name, default, &[Select, LockTables])).collect()
-        }
+        Statement::LockTables(tables) => tables.iter().flat_map(|table| to_lock(&table.name, default)).collect(),
         Statement::FlushTables(flush) => {
             // Those of information_schema are nobody's to lock.
             let is_locked = |name: &&TableName| {
@@ -230,7 +235,7 @@ fn of_statement(statement: &Statement, default: Option<&str>) -> Vec<Need> {
                 flush.read_lock && !database.eq_ignore_ascii_case(INFORMATION_SCHEMA)
             };
             let read_lock = flush.tables.iter().filter(is_locked);
-            let locks = read_lock.flat_map(|name| on_table(name, default, &[Select, LockTables]));
+            let locks = read_lock.flat_map(|name| to_lock(name, default));
             any_of(&[Reload, FlushTables]).into_iter().chain(locks).collect()
         }
         Statement::Maintain(maintain) => {
@@ -293,6 +298,16 @@ fn on_table(name: &TableName, default: Option<&str>, privileges: &[Privilege]) -
     place.map(|(database, table)| Need::OnTable(database, table, PrivilegeSet::of(privileges))).collect()
 }
 
+/// To lock a table; without LOCK TABLES it is the database that is not to be used.
+fn to_lock(name: &TableName, default: Option<&str>) -> Vec<Need> {
+    let place = place(name, default).into_iter();
+    let needs = place.flat_map(|(database, table)| {
+        let lock = Need::OnDatabase(database.clone(), Privilege::LockTables.into());
+        [lock, Need::OnTable(database, table, Privilege::Select.into())]
+    });
+    needs.collect()
+}
+
 fn of_ddl(ddl: &Ddl, default: Option<&str>) -> Vec<Need> {
     use Privilege::*;
     match ddl {
@@ -340,8 +355,11 @@ fn of_show_schema(what: &ShowSchema, default: Option<&str>) -> Vec<Need> {
             let database = database.as_deref().or(default);
             database.map(|database| Need::SeesDatabase(database.to_owned())).into_iter().collect()
         }
-        ShowSchema::Columns { table, .. } | ShowSchema::Index { table } | ShowSchema::CreateTable { table } => {
-            sees(table)
+        ShowSchema::Columns { table, .. } | ShowSchema::Index { table } => sees(table),
+        // It shows all columns: privileges on some are not enough.
+        ShowSchema::CreateTable { table } => {
+            let place = place(table, default).into_iter();
+            place.map(|(database, table)| Need::SeesAllOfTable(database, table)).collect()
         }
         ShowSchema::CreateDatabase { name, .. } => vec![Need::SeesDatabase(name.clone())],
     }

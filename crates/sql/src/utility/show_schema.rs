@@ -218,7 +218,12 @@ pub(crate) fn key_mark(table: &Table, column: usize) -> &'static str {
     let leading = |kind: IndexKind| {
         table.indexes.iter().filter(move |index| index.kind == kind && index.columns.first() == Some(&column))
     };
-    if table.primary.is_some_and(|primary| table.indexes[primary].columns.contains(&column)) {
+    // A unique key that takes no NULL stands in for a primary key.
+    let takes_null = |column: &usize| table.def.columns[*column].nullable;
+    let mut unique = table.indexes.iter().filter(|index| index.kind == IndexKind::Unique);
+    let unique = || unique.find(|index| !index.columns.iter().any(takes_null));
+    let primary = table.primary.map(|primary| &table.indexes[primary]).or_else(unique);
+    if primary.is_some_and(|primary| primary.columns.contains(&column)) {
         "PRI"
     } else if leading(IndexKind::Unique).any(|index| index.columns.len() == 1) {
         "UNI"

@@ -53,6 +53,55 @@ fn an_index_of_few_values_is_left_and_one_of_many_is_taken() {
 }
 
 #[test]
+fn what_a_long_list_has_is_what_its_parts_have() {
+    let mut client = Client::in_new_database(&Disk::new().open());
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, n INT, u BIGINT UNSIGNED, d DECIMAL(6,2), s VARCHAR(10), e DATE, f DOUBLE)");
+    for id in 0..200_i64 {
+        let n = if id % 9 == 0 { "NULL".to_owned() } else { (id % 40 - 5).to_string() };
+        let (u, d, f) = (id * 1_000_000_000_000, id as f64 / 4.0, id as f64 / 2.0);
+        let (s, day) = (["a", "B", "c", "D ", "é", "7", ""][id as usize % 7], 1 + id % 28);
+        client.ok(&format!("INSERT INTO t VALUES ({id}, {n}, {u}, {d}, '{s}{}', '2024-02-{day}', {f})", id % 3));
+    }
+    let lists = [
+        ("n", "-3, 0, 1, 2.0, 5, 7, 30, 31, 32, 33"),
+        ("n", "-3, 0, 1, 2, 5, 7, 30, 31, NULL, 33"),
+        ("n + 0.5", "-2.5, 0.5, 1, 2, 5.50, 7, 30, 31, 32, 33"),
+        ("n", "'-3', '0', 1, 2, 5, 7, '30', 31, 32, 33"),
+        ("u", "1000000000000, 2000000000000, -1, 3, 4, 5, 6, 7, 199000000000000, 18446744073709551615"),
+        ("d", "0.25, 1, 2.00, 3.5, 4, 5, 6, 7.75, 8, 9"),
+        ("s", "'A0', 'b1', 'C2', 'd 0', 'E1', '71', '0', '1', '2', 'x'"),
+        ("s", "'A0', 'b1', 'C2', 'd 0', 'E1', 71, '0', '1', '2', 'x'"),
+        (
+            "e",
+            "'2024-02-03', '2024-02-04', DATE'2024-02-05', '2024-2-6', '2024-02-07 00:00:00', '2024-02-08 01:00:00', '2024-02-09', '2024-02-10', '2024-02-11', '2024-02-12'",
+        ),
+        ("f", "0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5"),
+    ];
+    for (of, list) in lists {
+        let parts: Vec<String> = list.split(", ").map(|one| format!("{of} = {one}")).collect();
+        let (any, none) = (parts.join(" OR "), format!("NOT ({})", parts.join(" OR ")));
+        for (long, short) in [(format!("{of} IN ({list})"), any), (format!("{of} NOT IN ({list})"), none)] {
+            let of_condition = |condition: &str| format!("SELECT id FROM t WHERE {condition} ORDER BY id");
+            let expected = client.run(&of_condition(&short));
+            assert_eq!(client.run(&of_condition(&long)), expected, "{long}");
+            assert_eq!(
+                client.run(
+                    &of_condition(&format!("{long} FOR UPDATE"))
+                        .replace("FOR UPDATE ORDER BY id", "ORDER BY id FOR UPDATE")
+                ),
+                expected
+            );
+            assert_eq!(
+                client.run(&format!(
+                    "SELECT id FROM (SELECT id, n, u, d, s, e, f, RAND() FROM t) AS t WHERE {long} ORDER BY id"
+                )),
+                expected
+            );
+        }
+    }
+}
+
+#[test]
 fn joined_rows_that_limit_asks_for_are_looked_up() {
     let mut client = Client::in_new_database(&Disk::new().open());
     table(&mut client, "t", 2000);

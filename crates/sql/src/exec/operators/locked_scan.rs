@@ -24,7 +24,7 @@
 use cohort_txn::{Granted, Isolation, LockMode, LockingScan, LockingScanError, Obstructed, Read};
 
 use super::path::Path;
-use super::{Found, Operator, Row, matches, read_columns};
+use super::{Found, Judge, Operator, Row, read_columns};
 use crate::ast::RowWait;
 use crate::error::{ER_LOCK_NOWAIT, SqlError};
 use crate::exec::Run;
@@ -39,6 +39,7 @@ pub(super) struct LockedScan<'p> {
     wait: RowWait,
     semi_consistent: bool,
     path: Path,
+    judge: Judge<'p>,
     scan: Option<LockingScan>,
     /// The row that was read last.
     row: Found,
@@ -73,6 +74,7 @@ impl<'p> LockedScan<'p> {
             // As InnoDB: only where the rows themselves are scanned.
             semi_consistent: locking.semi_consistent && read_committed && path.index.is_none(),
             path,
+            judge: Judge::of(plan.filter.as_ref()),
             scan: None,
             row: Found::default(),
             entry_key: Vec::new(),
@@ -167,7 +169,7 @@ impl<'p> LockedScan<'p> {
     }
 
     /// Whether the row that was read under its lock matches. If not, READ COMMITTED gives its locks up.
-    fn judge(&self, taken: &Taken, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+    fn judge(&mut self, taken: &Taken, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let matched = self.is_match(run, row)?;
         if !matched && run.transaction.isolation() == Isolation::ReadCommitted {
             self.unlock(taken, run);
@@ -176,10 +178,10 @@ impl<'p> LockedScan<'p> {
     }
 
     /// Decodes the row that was read, and says whether it matches.
-    fn is_match(&self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        let TableScan { table, first_slot, wanted, filter, .. } = self.plan;
+    fn is_match(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let TableScan { table, first_slot, wanted, .. } = self.plan;
         read_columns(table, &self.row.stored, wanted, run, &mut row.values[*first_slot..])?;
-        matches(filter.as_ref(), run, &row.values)
+        self.judge.matches(run, &row.values)
     }
 
     /// Walks to the next entry, into `entry_key` or `row_key`; false at the end of the last range.

@@ -5,7 +5,7 @@ use cohort_txn::{Read, Scan};
 
 use super::loose_walk::LooseWalk;
 use super::path::Path;
-use super::{Operator, Row, matches, read_columns};
+use super::{Judge, Operator, Row, matches, read_columns};
 use crate::catalog::table::prefix_range;
 use crate::error::SqlError;
 use crate::exec::Run;
@@ -35,13 +35,8 @@ pub(super) struct SnapshotScan<'p> {
     entry_value: Vec<u8>,
     /// Rows that were found.
     examined: u64,
-    /// The filter with the values of what its columns are compared with, once many rows are judged by it; `None` within
-    /// where it has none.
-    folded: Option<Option<Expr>>,
+    judge: Judge<'p>,
 }
-
-/// From so many rows on a filter's constants are worth being evaluated once.
-const FOLDED_FROM: u64 = 16;
 
 impl<'p> SnapshotScan<'p> {
     pub(super) fn open(plan: &'p TableScan, run: &mut Run<'_>, row: &Row) -> Result<SnapshotScan<'p>, SqlError> {
@@ -64,7 +59,7 @@ impl<'p> SnapshotScan<'p> {
             entry_key: Vec::new(),
             entry_value: Vec::new(),
             examined: 0,
-            folded: None,
+            judge: Judge::of(plan.filter.as_ref()),
         })
     }
 
@@ -189,10 +184,7 @@ impl<'p> SnapshotScan<'p> {
             self.read(run, row)?;
             return if found_by_filter { Ok(true) } else { matches(plan.filter.as_ref(), run, &row.values) };
         }
-        if self.examined == FOLDED_FROM && self.folded.is_none() {
-            self.folded = Some(plan.filter.as_ref().and_then(|filter| run.folded(filter)));
-        }
-        let filter = self.folded.as_ref().and_then(Option::as_ref).or(plan.filter.as_ref());
+        let filter = self.judge.condition(run);
         let damaged = |error| damaged(&plan.table.def.name, &error);
         let mut offsets = std::mem::take(&mut run.offsets);
         let first = plan.wanted.last().map_or(0, |last| last + 1);

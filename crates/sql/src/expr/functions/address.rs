@@ -1,6 +1,8 @@
 //! Internet addresses and UUIDs.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::{Builder, Uuid};
 
@@ -61,7 +63,7 @@ pub(super) const FUNCTIONS: &[Function] =
             "IS_IPV4_MAPPED(INET6_ATON('::10.0.5.9'))",
             "0",
         ),
-        Function::new("uuid", 0, 0, random_uuid, |_| text(36)).volatile().doc(
+        Function::new("uuid", 0, 0, time_uuid, |_| text(36)).volatile().doc(
             "A universally unique identifier.",
             "CHAR_LENGTH(UUID())",
             "36",
@@ -185,10 +187,26 @@ fn shown(ip: Ipv6Addr) -> String {
     }
 }
 
-fn random_uuid(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
-    let mut bytes = [0; 16];
-    args.cx.statement.random(&mut bytes);
-    Ok(Value::text(Builder::from_random_bytes(bytes).into_uuid().to_string()))
+/// A UUID of version 1, as MySQL's are, so that UUID_TO_BIN(UUID(), 1) rises with time. Node and clock sequence are chosen
+/// at random by each process, as MySQL does where it knows no network address.
+fn time_uuid(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    /// From the start of the Gregorian calendar to 1970, in units of 100 ns.
+    const GREGORIAN_TO_UNIX: u64 = 0x01B2_1DD2_1381_4000;
+    static PROCESS: OnceLock<[u8; 8]> = OnceLock::new();
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let [high, low, node @ ..] = *PROCESS.get_or_init(|| {
+        let mut bytes = [0; 8];
+        args.cx.statement.random(&mut bytes);
+        // The node is no network card's.
+        bytes[2] |= 1;
+        bytes
+    });
+    let now = GREGORIAN_TO_UNIX + u64::try_from(args.cx.statement.clock_us()).unwrap_or(0) * 10;
+    // No two are of the same moment.
+    let next = |last: u64| Some(now.max(last + 1));
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or(now);
+    let uuid = Builder::from_gregorian_timestamp(now.max(last + 1), u16::from_be_bytes([high, low]), &node).into_uuid();
+    Ok(Value::text(uuid.to_string()))
 }
 
 /// 32 digits; or in groups, also in braces.

@@ -6,6 +6,7 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
+use super::super::EvalContext;
 use super::super::convert::{to_bits, to_bytes, to_i64};
 use super::string::slice;
 use super::{Arguments, Form, Function, MANY};
@@ -45,7 +46,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "bin",
         1,
         1,
-        |a| Ok(Value::text(format!("{:b}", to_bits(&a[0], a.cx)?))),
+        |a| Ok(Value::text(format!("{:b}", whole_bits(&a[0], a.cx)?))),
         |_| ResultType::string(64, Collation::DEFAULT),
     )
     .doc("The digits of a number with base 2.", "BIN(12)", "1100"),
@@ -53,7 +54,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "oct",
         1,
         1,
-        |a| Ok(Value::text(format!("{:o}", to_bits(&a[0], a.cx)?))),
+        |a| Ok(Value::text(format!("{:o}", whole_bits(&a[0], a.cx)?))),
         |_| ResultType::string(64, Collation::DEFAULT),
     )
     .doc("The digits of a number with base 8.", "OCT(12)", "14"),
@@ -112,8 +113,18 @@ fn char_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::bytes(bytes))
 }
 
+/// The bits of a number without its fraction: BIN and OCT read it as CONV does.
+fn whole_bits(value: &Value, cx: &EvalContext<'_>) -> Result<u64, SqlError> {
+    match value {
+        Value::Decimal(_) | Value::Double(_) | Value::Float(_) => Ok(number_of_digits(&to_bytes(value), 10, false)),
+        other => to_bits(other, cx),
+    }
+}
+
 fn hex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     match &args[0] {
+        // Half is rounded up, away from zero.
+        Value::Double(double) if double.abs() < 9e18 => Ok(Value::text(format!("{:X}", double.round() as i64))),
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) => {
             Ok(Value::text(format!("{:X}", to_bits(&args[0], args.cx)?)))
         }

@@ -5,6 +5,7 @@
 //! have a limited size ([`PROGRAM_BYTES`]); error 3700. What is compiled only to be found too large is limited before:
 //! nothing counts its memory, and KILL does not end it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -115,10 +116,11 @@ impl Compiled {
     fn new(pattern: &[u8], match_type: MatchType) -> Result<Compiled, SqlError> {
         let text = std::str::from_utf8(pattern).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| SqlError::new(ER_REGEXP_ILLEGAL_ARGUMENT, &[]))?;
-        if pattern.len() > PATTERN_BYTES || classes(pattern) > CLASSES {
+        let written = with_unicode_classes(text);
+        if pattern.len() > PATTERN_BYTES || classes(written.as_bytes()) > CLASSES {
             return Err(SqlError::new(ER_REGEXP_PATTERN_TOO_BIG, &[]));
         }
-        let regex = RegexBuilder::new(text)
+        let regex = RegexBuilder::new(&written)
             .case_insensitive(match_type.ignore_case)
             .multi_line(match_type.multi_line)
             .dot_matches_new_line(match_type.dot_matches_newline)
@@ -139,6 +141,46 @@ impl Compiled {
     fn matches_before_last_newline(&self) -> bool {
         self.pattern.contains(&b'$') && !self.pattern.windows(2).any(|pair| pair == b"\\z")
     }
+}
+
+/// The pattern with those of Unicode in place of POSIX classes, as ICU means them; the library's are of ASCII. They
+/// stand within brackets only.
+fn with_unicode_classes(pattern: &str) -> Cow<'_, str> {
+    const CLASSES: [(&str, &str); 6] = [
+        ("[:alpha:]", r"\p{Alphabetic}"),
+        ("[:alnum:]", r"\p{Alphabetic}\p{Nd}"),
+        ("[:lower:]", r"\p{Lowercase}"),
+        ("[:upper:]", r"\p{Uppercase}"),
+        ("[:digit:]", r"\p{Nd}"),
+        ("[:space:]", r"\p{White_Space}"),
+    ];
+    if !pattern.contains("[:") {
+        return Cow::Borrowed(pattern);
+    }
+    let (mut written, mut rest, mut depth) = (String::with_capacity(pattern.len()), pattern, 0_usize);
+    while let Some(first) = rest.chars().next() {
+        let class = CLASSES.iter().find(|(name, _)| depth > 0 && rest.starts_with(name));
+        if let Some((name, class)) = class {
+            written.push_str(class);
+            rest = &rest[name.len()..];
+            continue;
+        }
+        let mut taken = first.len_utf8();
+        match first {
+            '\\' => taken += rest[1..].chars().next().map_or(0, char::len_utf8),
+            '[' => {
+                depth += 1;
+                // A bracket that closes nothing may come first.
+                let open = rest[1..].strip_prefix('^').unwrap_or(&rest[1..]);
+                taken = rest.len() - open.strip_prefix(']').unwrap_or(open).len();
+            }
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        written.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    Cow::Owned(written)
 }
 
 /// How many classes of Unicode a pattern names, at most.

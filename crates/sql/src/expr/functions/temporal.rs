@@ -11,7 +11,7 @@ use crate::collation::Collation;
 use crate::error::{ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::calendar::{EPOCH_TO_DAYS, day_of_year, days_in_month, week, weekday};
-use crate::types::temporal::{Date, DateTime, MAX_TIMESTAMP_US, SECOND_US, Time, TimeZone, format};
+use crate::types::temporal::{Date, DateTime, SECOND_US, Time, TimeZone, format};
 use crate::types::{DateUse, Family, FieldType, NOT_FIXED_DECIMALS, ResultType, TemporalKind};
 use crate::value::Value;
 
@@ -528,15 +528,22 @@ fn str_to_date(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::DateTime(read.value))
 }
 
+/// The last moment of FROM_UNIXTIME and UNIX_TIMESTAMP, as of MySQL 8.0.28 where `time_t` has 64 bits: 3001-01-18 23:59:59
+/// UTC. TIMESTAMP columns end in 2038.
+const LAST_UNIX_TIME_US: i64 = 32_536_771_199 * SECOND_US + 999_999;
+
 fn unix_timestamp(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let Some(arg) = args.first() else { return Ok(Value::Int(args.cx.statement.now_us() / SECOND_US)) };
     let complete = |value: &DateTime| !value.date().is_incomplete();
     let Some(value) = to_datetime(arg, args.cx)?.filter(complete) else { return Ok(Value::Int(0)) };
-    let Some(timestamp) = value.to_timestamp(args.cx.statement.time_zone()) else { return Ok(Value::Int(0)) };
-    if value.fsp() == 0 {
-        return Ok(Value::Int(timestamp.micros / SECOND_US));
+    let micros = value.micros() - i64::from(args.cx.statement.time_zone().offset_seconds) * SECOND_US;
+    if !(SECOND_US..=LAST_UNIX_TIME_US).contains(&micros) {
+        return Ok(Value::Int(0));
     }
-    Ok(Value::Decimal(Decimal::new(timestamp.micros.into(), 6).truncate_to(value.fsp())))
+    if value.fsp() == 0 {
+        return Ok(Value::Int(micros / SECOND_US));
+    }
+    Ok(Value::Decimal(Decimal::new(micros.into(), 6).truncate_to(value.fsp())))
 }
 
 /// An argument in seconds: as microseconds, and how many digits of its fraction the result shows.
@@ -551,7 +558,7 @@ fn seconds(arg: &Value, args: &Arguments<'_, '_>) -> Result<(i128, u8), SqlError
 
 fn from_unixtime(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     let (micros, fsp) = seconds(&args[0], args)?;
-    if !(0..=i128::from(MAX_TIMESTAMP_US)).contains(&micros) {
+    if !(0..=i128::from(LAST_UNIX_TIME_US)).contains(&micros) {
         return Ok(Value::Null);
     }
     let value = at(micros as i64, args.cx, fsp);
