@@ -84,6 +84,13 @@ impl SqlMode {
         self.0
     }
 
+    /// The first of its modes that are not built: what they ask for would not be done.
+    pub fn unsupported(self) -> Option<&'static str> {
+        let missing = [Self::ALLOW_INVALID_DATES, Self::PAD_CHAR_TO_FULL_LENGTH];
+        let named = NAMES.iter().find(|(mode, _)| missing.contains(mode) && self.contains(*mode));
+        named.map(|(_, name)| *name)
+    }
+
     /// Whether every mode of `other` is set.
     pub fn contains(self, other: SqlMode) -> bool {
         self.0 & other.0 == other.0

@@ -169,7 +169,7 @@ impl SystemVariable {
             }
             Kind::Text | Kind::TextOrNull => Setting::text(text),
             Kind::Switches => switched(OptimizerSwitch::default(), text)?,
-            Kind::SqlMode => Setting::text(SqlMode::parse(text).map_err(|_| wrong())?.to_string()),
+            Kind::SqlMode => supported(SqlMode::parse(text).map_err(|_| wrong())?)?,
             Kind::TimeZone => {
                 cohort_sql::types::temporal::TimeZone::parse(text)
                     .map_err(|_| SettingError::TimeZone(text.to_owned()))?;
@@ -192,7 +192,15 @@ impl SystemVariable {
 
 fn sql_mode(bits: Option<u64>, value: &Value) -> Result<(Setting, Adjusted), SettingError> {
     let mode = bits.and_then(SqlMode::from_bits).ok_or_else(|| SettingError::Value(value.to_string()))?;
-    Ok((Setting::text(mode.to_string()), false))
+    Ok((supported(mode)?, false))
+}
+
+/// A mode that the server can be in.
+fn supported(mode: SqlMode) -> Result<Setting, SettingError> {
+    match mode.unsupported() {
+        None => Ok(Setting::text(mode.to_string())),
+        Some(name) => Err(SettingError::Value(name.to_owned())),
+    }
 }
 
 fn switches(before: OptimizerSwitch, text: &str) -> Result<OptimizerSwitch, SettingError> {

@@ -12,7 +12,7 @@ use super::change::{assigned_column, insert_value, with_default_expr};
 use super::query::{Query, Relation, column_at};
 use crate::ast::Insert;
 use crate::catalog::table::Table;
-use crate::error::{ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
+use crate::error::{ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE, ER_WRONG_VALUE_COUNT_ON_ROW, SqlError};
 use crate::expr::Expr;
 use crate::privilege::Privilege;
 
@@ -39,6 +39,9 @@ pub(super) fn plan(
     scope.visible = visible.as_deref();
     scope.new_row = Some(count);
     if let Some((name, columns)) = &insert.row_alias {
+        if *name == table.def.name {
+            return Err(SqlError::new(ER_NONUNIQ_TABLE, &[name]));
+        }
         scope.row_alias = Some((name, row_alias(columns, table, targets)?));
     }
     let of_target = Scope::new(&target, "field list");
@@ -68,14 +71,20 @@ fn shows_columns(query: &Query) -> bool {
 
 /// What `AS new(a, b)` calls the columns of the table.
 fn row_alias<'a>(columns: &'a [String], table: &'a Table, targets: &[usize]) -> Result<Vec<&'a str>, SqlError> {
+    // The names are for the columns of the INSERT, in its order; the new row has no others.
+    let mut names = vec![""; table.def.columns.len()];
     if columns.is_empty() {
-        return Ok(table.def.columns.iter().map(|column| column.name.as_str()).collect());
+        targets.iter().for_each(|target| names[*target] = table.def.columns[*target].name.as_str());
+        return Ok(names);
     }
     if columns.len() != targets.len() {
         return Err(SqlError::new(ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
     }
-    // The names are for the columns of the INSERT, in its order.
-    let mut names = vec![""; table.def.columns.len()];
+    for (at, name) in columns.iter().enumerate() {
+        if columns[..at].iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Err(SqlError::new(ER_DUP_FIELDNAME, &[name]));
+        }
+    }
     targets.iter().zip(columns).for_each(|(target, name)| names[*target] = name);
     Ok(names)
 }
