@@ -36,6 +36,13 @@ fn values_are_checked_as_mysql_does() {
     assert_eq!(row("innodb_flush_log_at_trx_commit").check(&Value::Int(2)), Ok((Setting::Int(2), false)));
     assert_eq!(row("sql_auto_is_null").check(&Value::Int(1)), Err(SettingError::Value("1".into())));
     assert_eq!(row("sql_auto_is_null").check(&Value::Int(0)), Ok((Setting::Bool(false), false)));
+    assert_eq!(row("character_set_client").check(&Value::Int(8)), Ok((Setting::text("latin1"), false)));
+    assert_eq!(row("collation_connection").check(&Value::Int(45)), Ok((Setting::text("utf8mb4_general_ci"), false)));
+    assert_eq!(row("collation_server").check(&Value::Int(999)), Err(SettingError::Collation("999".into())));
+    // Modes that would do nothing, by name and as bits.
+    for mode in [Value::text("ANSI_QUOTES,ALLOW_INVALID_DATES"), Value::Int(1 << 25)] {
+        assert_eq!(row("sql_mode").check(&mode), Err(SettingError::Value("ALLOW_INVALID_DATES".into())));
+    }
 }
 
 #[test]

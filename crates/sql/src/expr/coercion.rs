@@ -170,6 +170,14 @@ pub(super) fn settle_compared(sides: &[&Expr], operation: &str) -> Result<Collat
     }
 }
 
+/// Error 1267 or 1271 if `sides`, which become one column, contradict each other.
+pub(super) fn check_columns(sides: &[&Expr], operation: &str) -> Result<(), SqlError> {
+    match joined(sides, operation)? {
+        (_, Coercibility::None) if sides.len() > 1 => Err(SqlError::new(ER_CANT_AGGREGATE_NCOLLATIONS, &[&operation])),
+        _ => Ok(()),
+    }
+}
+
 /// The collation of what `sides` are put together to; only COLLATEs can contradict each other there.
 pub(super) fn join_all(sides: &[&Expr], operation: &str) -> Result<Collation, SqlError> {
     joined(sides, operation).map(|(collation, _)| collation)

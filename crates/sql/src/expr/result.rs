@@ -1,7 +1,7 @@
 //! The types of results.
 
 use super::arithmetic::DIVISION_DIGITS;
-use super::coercion::{join_all, with_collation};
+use super::coercion::{check_columns, with_collation};
 use super::{ArithmeticOp, Ask, Expr, ParamKind, UnaryOp};
 use crate::collation::Collation;
 use crate::error::SqlError;
@@ -57,10 +57,10 @@ impl Expr {
     }
 }
 
-/// The type of values that come from any of these expressions, as in UNION; 1267 if their collations contradict each
+/// The type of values that come from any of these expressions, as in UNION; 1267 or 1271 if their collations contradict each
 /// other.
 pub(crate) fn joined_type(sides: &[&Expr], operation: &str) -> Result<ResultType, SqlError> {
-    join_all(sides, operation)?;
+    check_columns(sides, operation)?;
     let types: Vec<ResultType> = sides.iter().map(|side| side.result_type(&[])).collect();
     let joined = ResultType::of_all(&types);
     Ok(with_collation(joined, sides, Collation::DEFAULT))

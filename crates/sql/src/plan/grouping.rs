@@ -83,13 +83,25 @@ impl PerGroup<'_> {
         });
         let code = if grouping.keys.is_empty() { ER_MIX_OF_GROUP_FUNC_AND_FIELDS } else { ER_WRONG_FIELD_WITH_GROUP };
         for (at, expr, clause) in outputs.chain(having).chain(sort).chain(windows) {
-            if let Some(slot) =
-                undecided(expr, &grouping.keys, &|slot| slot >= grouping.first_slot || decided.has(slot))
-            {
+            let is_decided = |slot| slot >= grouping.first_slot || decided.has(slot);
+            let mut parts = std::iter::once(expr).chain(self.windowed(expr));
+            if let Some(slot) = parts.find_map(|part| undecided(part, &grouping.keys, &is_decided)) {
                 return Err(SqlError::new(code, &[&(at + 1), &clause, &full_name(relations, slot)]));
             }
         }
         Ok(())
+    }
+
+    /// What the window functions are over that an expression reads.
+    fn windowed<'e>(&'e self, expr: &Expr) -> impl Iterator<Item = &'e Expr> {
+        let mut slots = Vec::new();
+        expr.walk(&mut |part| {
+            if let Expr::Column(column) = part {
+                slots.push(column.slot);
+            }
+        });
+        let functions = self.windows.iter().flat_map(|window| &window.functions);
+        functions.filter(move |(slot, _)| slots.contains(slot)).flat_map(|(_, function)| function.exprs())
     }
 
     /// Whether what is sorted by is in the select list, which is DISTINCT: 3065 if not.

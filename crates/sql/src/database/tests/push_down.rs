@@ -155,8 +155,8 @@ const STAY: &[&str] = &[
     "SELECT k FROM (SELECT DISTINCT k FROM t WHERE RAND() < 2) AS x WHERE k = 2",
     "SELECT * FROM {GROUPS} WHERE n > @none OR k = 2",
     "WITH c AS (SELECT k, COUNT(*) AS n FROM t GROUP BY k) SELECT * FROM c JOIN c AS o ON c.n = o.n WHERE c.k = 1",
-    // Collations that are no operand's.
-    "SELECT * FROM (SELECT s FROM t UNION SELECT l FROM u) AS x WHERE s = 'x'",
+    // A collation that is not each operand's.
+    "SELECT * FROM (SELECT s COLLATE utf8mb4_bin AS s FROM t UNION SELECT l FROM u) AS x WHERE s = 'x'",
     "SELECT k FROM (SELECT k FROM t WHERE v > 0 FOR UPDATE) AS x WHERE k = 2",
 ];
 
