@@ -41,10 +41,9 @@ pub(super) fn build(mut query: Query, steps: Vec<Step>, constants: Constants) ->
     let identities = outputs.end;
     let mut builder = Builder { identities, query: &mut query, constants, wanted, keeps_order, may_swap };
     let mut node = builder.joined(steps).unwrap_or(Node::OneRow);
-    let once = std::mem::take(&mut query.once);
-    let is_change = query.change.is_some();
-    if !is_change {
-        node = when(node, once.clone());
+    let mut once = std::mem::take(&mut query.once);
+    if query.change.is_none() {
+        node = when(node, std::mem::take(&mut once));
     }
     if let Some(filter) = query.filter.take().filter(|_| matches!(node, Node::OneRow)) {
         node = Node::Filter(Box::new(node), filter);

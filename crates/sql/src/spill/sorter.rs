@@ -158,6 +158,10 @@ impl<R: Record> Sorter<R> {
         }
         self.budget.give_back(with);
         self.budget.hold(beside + chunk.iter().map(R::held_bytes).sum::<usize>(), with)?;
+        if self.wanted.is_none() && chunk.len() > CHUNK / 2 {
+            // Most of them are wanted: to look again soon would be for little.
+            self.chunks.push(Vec::with_capacity(LEAST_CHUNK));
+        }
         with.check_killed()
     }
 

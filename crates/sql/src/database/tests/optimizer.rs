@@ -55,7 +55,7 @@ fn an_index_of_few_values_is_left_and_one_of_many_is_taken() {
 #[test]
 fn what_a_long_list_has_is_what_its_parts_have() {
     let mut client = Client::in_new_database(&Disk::new().open());
-    client.ok("CREATE TABLE t (id INT PRIMARY KEY, n INT, u BIGINT UNSIGNED, d DECIMAL(6,2), s VARCHAR(10), e DATE, f DOUBLE)");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, n INT, u BIGINT UNSIGNED, d DECIMAL(6,2), s VARCHAR(10), e DATE, f DOUBLE, KEY n (n))");
     for id in 0..200_i64 {
         let n = if id % 9 == 0 { "NULL".to_owned() } else { (id % 40 - 5).to_string() };
         let (u, d, f) = (id * 1_000_000_000_000, id as f64 / 4.0, id as f64 / 2.0);

@@ -5,7 +5,7 @@ use cohort_txn::{Read, Scan};
 
 use super::loose_walk::LooseWalk;
 use super::path::Path;
-use super::{Judge, Operator, Row, matches, read_columns};
+use super::{Judge, Operator, Row, read_columns};
 use crate::catalog::table::prefix_range;
 use crate::error::SqlError;
 use crate::exec::Run;
@@ -182,7 +182,7 @@ impl<'p> SnapshotScan<'p> {
         let found_by_filter = plan.found_by_filter && self.path.exact;
         if self.covering || plan.wanted.is_empty() || found_by_filter || plan.filter.is_none() {
             self.read(run, row)?;
-            return if found_by_filter { Ok(true) } else { matches(plan.filter.as_ref(), run, &row.values) };
+            return if found_by_filter { Ok(true) } else { self.judge.matches(run, &row.values) };
         }
         let filter = self.judge.condition(run);
         let damaged = |error| damaged(&plan.table.def.name, &error);
