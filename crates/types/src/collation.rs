@@ -42,6 +42,9 @@ use latin1::Table;
 use uca::Version;
 use unicode_ai_ci::Level;
 
+/// Bytes of [`Collation::key_start`].
+pub const KEY_START: usize = 16;
+
 const SPACE: u8 = b' ';
 const SPACE_THEN_LESS: u8 = 1;
 const SPACE_THEN_END: u8 = 2;
@@ -312,27 +315,17 @@ impl Collation {
         }
     }
 
-    /// The first sixteen bytes of the key of a string, zeros after its end, as numbers in their order; `None` where they cost as
-    /// much as the whole key.
-    pub fn key_start(self, text: &[u8]) -> Option<[u64; 2]> {
+    /// The first sixteen bytes of the key of a string, zeros after its end; `None` where they cost as much as the whole key.
+    pub fn key_start(self, text: &[u8]) -> Option<[u8; KEY_START]> {
         // Of padding collations each character of ASCII is a byte of the key, but for a space.
         let first = || text.first_chunk::<KEY_START>().filter(|first| first.is_ascii() && !first.contains(&SPACE));
-        let start = match self.facts().order {
+        Some(match self.facts().order {
             Order::Root(Level::Letters) if text.is_ascii() => unicode_ai_ci::ascii_start(text),
             Order::GeneralCi | Order::AsciiCi => first()?.map(|byte| byte.to_ascii_uppercase()),
             Order::Latin1(table) => first()?.map(|byte| latin1::byte_weight(table, byte)),
             Order::PaddedBytes => *first()?,
             Order::Root(_) | Order::Unicode(_) | Order::Bytes => return None,
-        };
-        Some(numbers(start))
-    }
-
-    /// What [`Collation::key_start`] gives, of a whole key.
-    pub fn start_of_key(key: &[u8]) -> [u64; 2] {
-        let mut start = [0; KEY_START];
-        let len = key.len().min(KEY_START);
-        start[..len].copy_from_slice(&key[..len]);
-        numbers(start)
+        })
     }
 
     /// Appends what the characters of a text weigh, with the spaces at its end, as MySQL has the weights; those of
@@ -431,14 +424,6 @@ fn compare_padded(a: &[u8], b: &[u8]) -> Ordering {
         None => Ordering::Equal,
     };
     rest_order(&a[common..]).then_with(|| rest_order(&b[common..]).reverse())
-}
-
-/// Bytes of [`Collation::key_start`].
-const KEY_START: usize = 16;
-
-fn numbers(start: [u8; KEY_START]) -> [u64; 2] {
-    let both = u128::from_be_bytes(start);
-    [(both >> 64) as u64, both as u64]
 }
 
 fn write_padded_key(text: &[u8], out: &mut Vec<u8>) {

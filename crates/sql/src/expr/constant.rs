@@ -14,23 +14,26 @@ impl Expr {
     pub(crate) fn constant_truth(&self) -> Option<bool> {
         let mut calls = false;
         self.walk(&mut |part| calls |= matches!(part, Expr::Call(_)));
-        let session = NoSession { sql_mode: SqlMode::DEFAULT };
-        let known = !calls && matches!(self.constant(), Some(Ok(_)));
-        if known { self.holds(&[], &EvalContext::new(&[], &session)).ok() } else { None }
+        if calls || !self.is_known() {
+            return None;
+        }
+        self.holds(&[], &EvalContext::new(&[], &NoSession { sql_mode: SqlMode::DEFAULT })).ok()
+    }
+
+    /// Whether its value depends on nothing but the expression, as far as its functions do not ask the session.
+    fn is_known(&self) -> bool {
+        let mut known = self.is_constant();
+        self.walk(&mut |part| known &= !matches!(part, Expr::Param(_) | Expr::SystemVariable(..)));
+        known
     }
 
     /// The value, or the error that it ends with, if it depends on nothing but the expression. Nothing warns here:
     /// evaluating the expression does.
     pub(crate) fn constant(&self) -> Option<Result<Value, SqlError>> {
-        let mut known = !self.is_volatile();
-        self.walk(&mut |part| {
-            let from_elsewhere = matches!(part, Expr::Param(_) | Expr::SystemVariable(..));
-            known &= !from_elsewhere && !matches!(part, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_));
-        });
         let value_in = |sql_mode| self.eval(&[], &EvalContext::new(&[], &NoSession { sql_mode }));
         // Whether a difference is out of range is up to the session's mode: it is an error here if it is in any.
         let signed = SqlMode::DEFAULT.union(SqlMode::NO_UNSIGNED_SUBTRACTION);
-        known.then(|| value_in(SqlMode::DEFAULT).or_else(|_| value_in(signed)))
+        self.is_known().then(|| value_in(SqlMode::DEFAULT).or_else(|_| value_in(signed)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The list of an IN with many constants, in order: a value is looked up in it instead of compared with each.
 
+use std::cmp::Ordering;
+
 use super::compare::compare_values;
 use super::{EvalContext, Expr};
 use crate::collation::Collation;
@@ -46,6 +48,11 @@ impl Kind {
     }
 }
 
+/// The order of two values of one kind.
+fn order(a: &Value, b: &Value, collation: Collation) -> Ordering {
+    compare_values(a, b, collation).unwrap_or(Ordering::Equal)
+}
+
 impl SortedConstants {
     /// Those of a list; `None` if they are few, of several kinds, or not all constant.
     pub(super) fn of(list: &[Expr], collation: Collation, cx: &EvalContext<'_>) -> Option<SortedConstants> {
@@ -59,9 +66,8 @@ impl SortedConstants {
         if !values.iter().all(|value| Kind::of(value) == Some(kind)) {
             return None;
         }
-        let order = |a: &Value, b: &Value| compare_values(a, b, collation).unwrap_or(std::cmp::Ordering::Equal);
-        values.sort_by(order);
-        values.dedup_by(|a, b| order(a, b).is_eq());
+        values.sort_by(|a, b| order(a, b, collation));
+        values.dedup_by(|a, b| order(a, b, collation).is_eq());
         Some(SortedConstants { kind, values, has_null: !nulls.is_empty() })
     }
 
@@ -70,8 +76,7 @@ impl SortedConstants {
         if Kind::of(value) != Some(self.kind) {
             return None;
         }
-        let order = |known: &Value| compare_values(known, value, collation).unwrap_or(std::cmp::Ordering::Equal);
-        let is_among = self.values.binary_search_by(order).is_ok();
+        let is_among = self.values.binary_search_by(|known| order(known, value, collation)).is_ok();
         Some(if is_among || !self.has_null { Some(is_among) } else { None })
     }
 }

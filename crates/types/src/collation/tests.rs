@@ -165,7 +165,9 @@ proptest! {
     fn starts_are_those_of_keys(a in prop_oneof![text(), "[\\x00-\\x7f]{0,40}", "[a-zA-Z0-9-]{12,20}[é ]?"]) {
         for collation in Collation::ALL {
             if let Some(start) = collation.key_start(a.as_bytes()) {
-                prop_assert_eq!(start, Collation::start_of_key(&key(collation, &a)), "{} of {:?}", collation.name(), a);
+                let mut whole = key(collation, &a);
+                whole.resize(whole.len().max(KEY_START), 0);
+                prop_assert_eq!(&start[..], &whole[..KEY_START], "{} of {:?}", collation.name(), a);
             }
         }
     }

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Found, Operator, Row, read_columns};
+use crate::collation::KEY_START;
 use crate::error::SqlError;
 use crate::exec::Run;
 use crate::expr::order_values;
@@ -48,7 +49,7 @@ pub(super) enum Rest {
 pub(super) enum SortValue {
     Plain(Value),
     /// A string, with the start of its key.
-    Text([u64; 2], Arc<str>),
+    Text([u8; KEY_START], Arc<str>),
     /// The key of a string.
     Bytes(Vec<u8>),
 }
@@ -144,10 +145,9 @@ impl Record for SortedRow {
                     out.push(0);
                     value.write_spilled(out);
                 }
-                SortValue::Text([high, low], text) => {
+                SortValue::Text(start, text) => {
                     out.push(2);
-                    out.extend_from_slice(&high.to_le_bytes());
-                    out.extend_from_slice(&low.to_le_bytes());
+                    out.extend_from_slice(start);
                     write_bytes(text.as_bytes(), out);
                 }
                 SortValue::Bytes(bytes) => {
@@ -176,13 +176,9 @@ impl Record for SortedRow {
             keys.push(match bytes.split_off_first()? {
                 0 => SortValue::Plain(Value::read_spilled(&mut bytes)?),
                 2 => {
-                    let mut number = || {
-                        let (number, rest) = bytes.split_first_chunk()?;
-                        bytes = rest;
-                        Some(u64::from_le_bytes(*number))
-                    };
-                    let start = [number()?, number()?];
-                    SortValue::Text(start, str::from_utf8(read_bytes(&mut bytes)?).ok()?.into())
+                    let (start, rest) = bytes.split_first_chunk()?;
+                    bytes = rest;
+                    SortValue::Text(*start, str::from_utf8(read_bytes(&mut bytes)?).ok()?.into())
                 }
                 _ => SortValue::Bytes(read_bytes(&mut bytes)?.to_vec()),
             });

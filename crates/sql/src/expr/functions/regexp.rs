@@ -7,9 +7,12 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::convert::Infallible;
+use std::ops::Range;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
-use regex_syntax::ast::ErrorKind;
+use regex_syntax::ast::parse::ParserBuilder;
+use regex_syntax::ast::{ClassAscii, ClassAsciiKind, ClassSetItem, ErrorKind, Visitor, visit};
 
 use super::super::convert::{to_bytes, to_i64, to_text};
 use super::string::{first, long_string as long, slice};
@@ -143,44 +146,55 @@ impl Compiled {
     }
 }
 
-/// The pattern with those of Unicode in place of POSIX classes, as ICU means them; the library's are of ASCII. They
-/// stand within brackets only.
+/// The pattern with those of Unicode in place of POSIX classes, as ICU means them; the library's are of ASCII.
 fn with_unicode_classes(pattern: &str) -> Cow<'_, str> {
-    const CLASSES: [(&str, &str); 6] = [
-        ("[:alpha:]", r"\p{Alphabetic}"),
-        ("[:alnum:]", r"\p{Alphabetic}\p{Nd}"),
-        ("[:lower:]", r"\p{Lowercase}"),
-        ("[:upper:]", r"\p{Uppercase}"),
-        ("[:digit:]", r"\p{Nd}"),
-        ("[:space:]", r"\p{White_Space}"),
-    ];
     if !pattern.contains("[:") {
         return Cow::Borrowed(pattern);
     }
-    let (mut written, mut rest, mut depth) = (String::with_capacity(pattern.len()), pattern, 0_usize);
-    while let Some(first) = rest.chars().next() {
-        let class = CLASSES.iter().find(|(name, _)| depth > 0 && rest.starts_with(name));
-        if let Some((name, class)) = class {
-            written.push_str(class);
-            rest = &rest[name.len()..];
-            continue;
-        }
-        let mut taken = first.len_utf8();
-        match first {
-            '\\' => taken += rest[1..].chars().next().map_or(0, char::len_utf8),
-            '[' => {
-                depth += 1;
-                // A bracket that closes nothing may come first.
-                let open = rest[1..].strip_prefix('^').unwrap_or(&rest[1..]);
-                taken = rest.len() - open.strip_prefix(']').unwrap_or(open).len();
-            }
-            ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        written.push_str(&rest[..taken]);
-        rest = &rest[taken..];
+    // What is no pattern is refused when it is compiled.
+    let parsed = ParserBuilder::new().nest_limit(NESTING).build().parse(pattern);
+    let Ok(parsed) = parsed else { return Cow::Borrowed(pattern) };
+    let Ok(classes) = visit(&parsed, PosixClasses::default());
+    let mut written = pattern.to_owned();
+    for (place, class) in classes.into_iter().rev() {
+        written.replace_range(place, class);
     }
     Cow::Owned(written)
+}
+
+/// Where a pattern has POSIX classes, and those of Unicode in their places, from left to right.
+#[derive(Default)]
+struct PosixClasses(Vec<(Range<usize>, &'static str)>);
+
+impl Visitor for PosixClasses {
+    type Output = Vec<(Range<usize>, &'static str)>;
+    type Err = Infallible;
+
+    fn finish(self) -> Result<Self::Output, Infallible> {
+        Ok(self.0)
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Infallible> {
+        let ClassSetItem::Ascii(ClassAscii { span, kind, negated: false }) = item else { return Ok(()) };
+        let class = match kind {
+            ClassAsciiKind::Alpha => r"\p{Alphabetic}",
+            ClassAsciiKind::Alnum => r"\p{Alphabetic}\p{Nd}",
+            ClassAsciiKind::Lower => r"\p{Lowercase}",
+            ClassAsciiKind::Upper => r"\p{Uppercase}",
+            ClassAsciiKind::Digit => r"\p{Nd}",
+            ClassAsciiKind::Space => r"\p{White_Space}",
+            ClassAsciiKind::Ascii
+            | ClassAsciiKind::Blank
+            | ClassAsciiKind::Cntrl
+            | ClassAsciiKind::Graph
+            | ClassAsciiKind::Print
+            | ClassAsciiKind::Punct
+            | ClassAsciiKind::Word
+            | ClassAsciiKind::Xdigit => return Ok(()),
+        };
+        self.0.push((span.start.offset..span.end.offset, class));
+        Ok(())
+    }
 }
 
 /// How many classes of Unicode a pattern names, at most.
@@ -195,7 +209,7 @@ fn without_newline(text: &[u8]) -> &[u8] {
 
 /// Why a pattern is not taken.
 fn refusal(pattern: &str) -> SqlError {
-    let parsed = regex_syntax::ast::parse::ParserBuilder::new().nest_limit(NESTING).build().parse(pattern);
+    let parsed = ParserBuilder::new().nest_limit(NESTING).build().parse(pattern);
     let Err(error) = parsed else {
         // It is the size, or a class of characters that is not known.
         return match regex_syntax::parse(pattern) {
