@@ -16,7 +16,7 @@ struct Difference {
     applies: fn(&Columns<'_>) -> bool,
 }
 
-const DIFFERENCES: [Difference; 2] = [
+const DIFFERENCES: [Difference; 3] = [
     Difference {
         reason: "a column of NULLs alone has no type, in MariaDB that of a text, as has what is computed of it",
         applies: |Columns { sql, ours, theirs }| {
@@ -31,6 +31,15 @@ const DIFFERENCES: [Difference; 2] = [
             let exact = ours.unsigned || ours.column_type == ColumnType::MYSQL_TYPE_NEWDECIMAL;
             let signed = theirs.column_type == ColumnType::MYSQL_TYPE_LONGLONG && !theirs.unsigned;
             exact && signed && places.iter().any(|function| sql.contains(function))
+        },
+    },
+    Difference {
+        reason: "of sets of bits and NULLs MariaDB makes a DECIMAL, MySQL a BIGINT UNSIGNED (5.6.24, UNION)",
+        applies: |Columns { sql, ours, theirs }| {
+            let bits = ours.unsigned && ours.column_type == ColumnType::MYSQL_TYPE_LONGLONG;
+            bits && theirs.column_type == ColumnType::MYSQL_TYPE_NEWDECIMAL
+                && sql.contains("BIT_")
+                && sql.contains("NULL")
         },
     },
 ];
