@@ -18,8 +18,10 @@ use crate::socket::Socket;
 const IDLE: &str = "Sleep";
 /// What one does whose client waits for the outcome of a commit, as MySQL shows it.
 const COMMITS: (&str, &str) = ("Query", "waiting for handler commit");
-/// Bytes of a statement that the list keeps.
-const INFO_LEN: usize = 1024;
+/// Bytes of a statement that the list keeps, as in MySQL.
+const INFO_LEN: usize = 65535;
+/// Bytes of that which a connection keeps room for between two statements.
+const INFO_KEPT: usize = 1024;
 /// Bytes of a statement in which passwords are looked for, since they may be longer than what stands for them.
 const MASKED_LEN: usize = 4 * INFO_LEN;
 
@@ -199,6 +201,7 @@ impl Process {
         activity.command = IDLE;
         activity.state = "";
         activity.info.clear();
+        activity.info.shrink_to(INFO_KEPT);
         took
     }
 

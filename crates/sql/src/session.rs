@@ -341,6 +341,11 @@ impl SessionState {
         self.transaction.is_some() || self.xa.is_some()
     }
 
+    /// Whether a transaction is open that may not change anything.
+    pub fn in_read_only_transaction(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|open| open.read_only)
+    }
+
     /// Where the snapshot of the open transaction ends in the binlog, and the GTIDs up to there, if it was begun WITH
     /// CONSISTENT SNAPSHOT and reads nothing newer.
     pub fn snapshot_at(&self) -> Option<&(BinlogPosition, GtidSet)> {

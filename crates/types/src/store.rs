@@ -84,7 +84,7 @@ impl StoreContext<'_> {
         (self.warnings)(Loss::Note, SqlError::new(WARN_DATA_TRUNCATED, &[&self.column, &self.row]));
     }
 
-    fn reject_with(&mut self, error: SqlError) -> Result<(), SqlError> {
+    pub(crate) fn reject_with(&mut self, error: SqlError) -> Result<(), SqlError> {
         if self.sql_mode.is_strict() {
             return Err(error);
         }

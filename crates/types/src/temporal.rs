@@ -189,18 +189,23 @@ impl DateTime {
 
     /// Rounds to `fsp` fractional digits; cuts if rounding would leave the calendar or the date is incomplete.
     pub fn round(self, fsp: u8) -> DateTime {
+        self.round_within_calendar(fsp).unwrap_or_else(|| self.cut(fsp))
+    }
+
+    /// Rounds to `fsp` fractional digits, and cuts if the date is incomplete; `None` if it would be after the year 9999.
+    pub fn round_within_calendar(self, fsp: u8) -> Option<DateTime> {
         let unit = fraction_unit(fsp);
         let fraction = self.micros_of_day() % unit;
-        if fraction == 0 {
-            return self.with_fsp(fsp);
+        if fraction * 2 < unit || self.date().is_incomplete() {
+            return Some(self.cut(fsp));
         }
-        if fraction * 2 >= unit
-            && !self.date().is_incomplete()
-            && let Some(up) = DateTime::from_micros(self.micros() - fraction + unit, fsp)
-        {
-            return up;
-        }
-        DateTime::new(self.date(), self.micros_of_day() - fraction, fsp)
+        DateTime::from_micros(self.micros() - fraction + unit, fsp)
+    }
+
+    /// Leaves out what is behind `fsp` fractional digits.
+    pub fn cut(self, fsp: u8) -> DateTime {
+        let unit = fraction_unit(fsp);
+        DateTime::new(self.date(), self.micros_of_day() / unit * unit, fsp)
     }
 
     /// YYYYMMDDhhmmss.

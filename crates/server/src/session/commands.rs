@@ -319,6 +319,7 @@ fn status_flags(state: &SessionState, more: bool) -> u16 {
     let set = [
         (state.autocommit, status::AUTOCOMMIT),
         (state.in_transaction(), status::IN_TRANS),
+        (state.in_read_only_transaction(), status::IN_TRANS_READONLY),
         (more, status::MORE_RESULTS_EXISTS),
         (state.sql_mode.contains(SqlMode::NO_BACKSLASH_ESCAPES), status::NO_BACKSLASH_ESCAPES),
     ];

@@ -68,9 +68,9 @@ enum Kind {
     Int,
     /// In `mysql`: an unsigned number of two bytes, or NULL.
     Small,
-    /// In `mysql`: a point in time, or NULL.
+    /// A point in time, or NULL.
     Moment,
-    /// In `mysql`: long text, or NULL.
+    /// Long text whose case counts, or NULL.
     Long,
     /// In `mysql`: bytes.
     Bytes,
@@ -171,7 +171,7 @@ impl Kind {
         let empty = || Some(Value::text(""));
         match self {
             Kind::Name => (VarCharType { chars: 64, collation: Collation::Utf8mb4Bin }.into(), None),
-            Kind::Text => (VarCharType { chars: 2048, collation: Collation::Utf8mb4GeneralCi }.into(), None),
+            Kind::Text => (VarCharType { chars: 256, collation: Collation::Utf8mb4GeneralCi }.into(), None),
             Kind::Number => (int(IntWidth::Big), None),
             Kind::Json => (ColumnType::of_result(&ResultType::json()), None),
             Kind::Chars(most) => (chars(most, Collation::Utf8mb4Bin), empty()),

@@ -7,6 +7,7 @@ use super::convert::{
     datetime_of_number, incorrect, local, now, to_bytes, to_datetime, to_decimal, to_f64, to_integer, to_text, to_time,
     truncated,
 };
+use super::interval::overflow;
 use super::{CastType, EvalContext};
 use crate::collation::Collation;
 use crate::error::{
@@ -80,9 +81,12 @@ pub(super) fn cast(value: &Value, to: &CastType, cx: &EvalContext<'_>) -> Result
         },
         CastType::Json => Value::Json(Arc::new(as_json(value)?)),
         CastType::Date => allowed_datetime(value, cx)?.map_or(Value::Null, |value| Value::Date(value.date())),
-        CastType::DateTime { fsp } => {
-            allowed_datetime(value, cx)?.map_or(Value::Null, |value| Value::DateTime(value.round(*fsp)))
-        }
+        CastType::DateTime { fsp } => match allowed_datetime(value, cx)?.map(|value| value.round_within_calendar(*fsp))
+        {
+            Some(Some(rounded)) => Value::DateTime(rounded),
+            Some(None) => overflow(cx)?,
+            None => Value::Null,
+        },
         CastType::Time { fsp } => to_time(value, cx)?.map_or(Value::Null, |time| Value::Time(time.round(*fsp))),
         CastType::Year => {
             let number = match year_of_moment(value, cx.statement.time_zone(), || now(cx, 0)) {

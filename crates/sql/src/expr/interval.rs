@@ -66,7 +66,8 @@ pub(super) fn add(
     Ok(if date.is_temporal() { sum } else { in_full(sum) })
 }
 
-fn overflow(cx: &EvalContext<'_>) -> Result<Value, SqlError> {
+/// NULL, and the warning that a date is beyond the calendar.
+pub(super) fn overflow(cx: &EvalContext<'_>) -> Result<Value, SqlError> {
     cx.statement.warn(SqlError::new(ER_DATETIME_FUNCTION_OVERFLOW, &[&"datetime"]))?;
     Ok(Value::Null)
 }

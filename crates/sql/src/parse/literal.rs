@@ -1,6 +1,6 @@
 //! The values that literals stand for.
 
-use crate::error::{ER_PARSE_ERROR, ER_WRONG_CONSTANT, SqlError};
+use crate::error::{ER_ILLEGAL_VALUE_FOR_TYPE, ER_PARSE_ERROR, ER_WRONG_CONSTANT, SqlError};
 use crate::types::decimal::Decimal;
 use crate::types::temporal::{TimeZone, parse};
 use crate::types::{Charset, SqlMode};
@@ -39,7 +39,7 @@ fn decimal(text: &str, negative: bool) -> Result<Value, SqlError> {
 fn double(text: &str, negative: bool) -> Result<Value, SqlError> {
     let value: f64 = text.parse().map_err(|_| syntax_error(text.as_bytes()))?;
     if !value.is_finite() {
-        return Err(syntax_error(text.as_bytes()));
+        return Err(SqlError::new(ER_ILLEGAL_VALUE_FOR_TYPE, &[&"double", &text]));
     }
     Ok(Value::Double(if negative { -value } else { value }))
 }

@@ -35,10 +35,7 @@ impl Cursor<'_> {
         let order_by = if self.sees("ORDER") { self.order_by()? } else { Vec::new() };
         let limit = self.limit()?;
         let mut into = self.into()?;
-        let mut locking = Vec::new();
-        while let Some(clause) = self.locking()? {
-            locking.push(clause);
-        }
+        let locking = self.locking_clauses()?;
         if into.is_none() {
             into = self.into()?;
         }
@@ -210,14 +207,23 @@ impl Cursor<'_> {
         Err(self.unexpected())
     }
 
-    /// `FOR {UPDATE | SHARE} [OF table, ...] [NOWAIT | SKIP LOCKED]`, `LOCK IN SHARE MODE`
-    fn locking(&mut self) -> Result<Option<Locking>, SqlError> {
+    /// `FOR ...` as often as it is there, or `LOCK IN SHARE MODE` once.
+    fn locking_clauses(&mut self) -> Result<Vec<Locking>, SqlError> {
         if self.takes("LOCK") {
             for word in ["IN", "SHARE", "MODE"] {
                 self.expect(word)?;
             }
-            return Ok(Some(Locking { exclusive: false, tables: Vec::new(), wait: RowWait::Wait }));
+            return Ok(vec![Locking { exclusive: false, tables: Vec::new(), wait: RowWait::Wait }]);
         }
+        let mut clauses = Vec::new();
+        while let Some(clause) = self.locking_clause()? {
+            clauses.push(clause);
+        }
+        Ok(clauses)
+    }
+
+    /// `FOR {UPDATE | SHARE} [OF table, ...] [NOWAIT | SKIP LOCKED]`
+    fn locking_clause(&mut self) -> Result<Option<Locking>, SqlError> {
         if !self.takes("FOR") {
             return Ok(None);
         }

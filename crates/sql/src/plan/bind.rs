@@ -152,13 +152,12 @@ impl<'a> Scope<'a> {
         {
             return Ok(Some(aliased));
         }
-        if let Some((relation, column)) = self.find(name)? {
-            return Ok(Some(relation.column_expr(column)));
+        match (self.find(name)?, self.new_row_column(name)) {
+            (Some(_), Some(_)) => Err(SqlError::new(ER_NON_UNIQ_ERROR, &[&written(name), &self.clause])),
+            (Some((relation, column)), None) => Ok(Some(relation.column_expr(column))),
+            (None, Some(column)) => Ok(Some(column)),
+            (None, None) => self.alias(name),
         }
-        if let Some(column) = self.new_row_column(name) {
-            return Ok(Some(column));
-        }
-        self.alias(name)
     }
 
     /// What a name of HAVING means: a group key, an item of the select list, or a column that is one of these.

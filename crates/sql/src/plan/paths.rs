@@ -22,7 +22,7 @@ use super::query::{Relation, RelationSet, SortKey};
 use crate::ast::{IndexHint, IndexHintKind, IndexPurpose};
 use crate::catalog::definition::IndexKind;
 use crate::catalog::table::Table;
-use crate::error::{ER_KEY_DOES_NOT_EXITS, SqlError};
+use crate::error::{ER_KEY_DOES_NOT_EXITS, ER_WRONG_USAGE, SqlError};
 use crate::expr::Expr;
 use crate::statistics::Figures;
 
@@ -415,13 +415,21 @@ fn seek_score(seek: &Seek) -> u32 {
     10 * seek.equal.len() as u32 + of_tail
 }
 
-/// The place of an index among those of a table.
+/// The place of the index that a hint means: the one of this name, or the only one whose name begins so.
 fn index_named(table: &Table, name: &str) -> Option<usize> {
-    table.def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))
+    let names = || table.def.indexes.iter().map(|index| index.name.as_str()).enumerate();
+    let begins = |known: &str| known.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let mut beginning = names().filter(|(_, known)| begins(known)).map(|(at, _)| at);
+    let exact = names().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(at, _)| at);
+    exact.or_else(|| beginning.next().filter(|_| beginning.next().is_none()))
 }
 
-/// 1176 for a hint that names an unknown index.
+/// 1221 for USE beside FORCE, 1176 for a hint that names an unknown index.
 fn check_hints(table: &Table, hints: &[IndexHint]) -> Result<(), SqlError> {
+    let is_there = |kind| hints.iter().any(|hint| hint.kind == kind);
+    if is_there(IndexHintKind::Use) && is_there(IndexHintKind::Force) {
+        return Err(SqlError::new(ER_WRONG_USAGE, &[&"USE INDEX", &"FORCE INDEX"]));
+    }
     let mut names = hints.iter().flat_map(|hint| &hint.indexes);
     match names.find(|name| index_named(table, name).is_none()) {
         Some(name) => Err(SqlError::new(ER_KEY_DOES_NOT_EXITS, &[name, &table.def.name])),

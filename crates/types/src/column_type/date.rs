@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::datetime::store_datetime;
+use super::datetime::store_rounded;
 use super::{ColumnType, Faces, Facts, FromKey, Kind, Sizes, TypeWords, read_be, read_le};
 use crate::collation::Collation;
 use crate::error::SqlError;
@@ -44,7 +44,8 @@ impl Faces for DateType {
     }
 
     fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-        let found = store_datetime(&value, "date", cx)?.unwrap_or(Date::ZERO.at_midnight());
+        // The last half second of a day belongs to the next one, as in MySQL.
+        let found = store_rounded(&value, "date", 0, cx)?;
         if found.micros_of_day() != 0 {
             cx.note_truncated();
         }

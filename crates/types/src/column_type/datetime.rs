@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{ColumnType, Faces, Facts, FromKey, Kind, Sizes, TypeWords, fsp, read_be, write_be};
 use crate::collation::Collation;
 use crate::decimal::Decimal;
-use crate::error::{ER_WARN_DATA_OUT_OF_RANGE, SqlError, WARN_DATA_TRUNCATED};
+use crate::error::{ER_DATETIME_FUNCTION_OVERFLOW, ER_WARN_DATA_OUT_OF_RANGE, SqlError, WARN_DATA_TRUNCATED};
 use crate::store::{StoreContext, decimal_to_datetime, to_decimal};
 use crate::temporal::{DAY_US, Date, DateTime, SECOND_US, Timestamp, fraction_unit, parse};
 use crate::{DateUse, FieldType, ResultType, SqlMode, Value};
@@ -58,7 +58,7 @@ impl Faces for DateTimeType {
     }
 
     fn store(&self, value: Value, cx: &mut StoreContext<'_>) -> Result<Value, SqlError> {
-        store_rounded(&value, self.fsp, cx).map(Value::DateTime)
+        store_rounded(&value, "datetime", self.fsp, cx).map(Value::DateTime)
     }
 
     fn result_type(&self) -> ResultType {
@@ -121,7 +121,7 @@ impl Faces for TimestampType {
         if matches!(value, Value::Timestamp(timestamp) if timestamp.fsp == self.fsp) {
             return Ok(value);
         }
-        let local = store_rounded(&value, self.fsp, cx)?;
+        let local = store_rounded(&value, "datetime", self.fsp, cx)?;
         match local.to_timestamp(cx.time_zone).filter(|_| !local.date().is_incomplete() || local.date().is_zero()) {
             Some(timestamp) => Ok(Value::Timestamp(timestamp)),
             None => {
@@ -178,11 +178,7 @@ pub(super) fn pair_unit(fsp: u8) -> i64 {
 }
 
 /// The value as a date and time; `None` if it is none and was rejected as a `kind`.
-pub(super) fn store_datetime(
-    value: &Value,
-    kind: &str,
-    cx: &mut StoreContext<'_>,
-) -> Result<Option<DateTime>, SqlError> {
+fn store_datetime(value: &Value, kind: &str, cx: &mut StoreContext<'_>) -> Result<Option<DateTime>, SqlError> {
     /// No number with as many digits as a date and time is greater.
     const GREATEST_NUMBER: i64 = 99_999_999_999_999;
     let mut lost = WARN_DATA_TRUNCATED;
@@ -229,20 +225,29 @@ pub(super) fn store_datetime(
     Ok(Some(found))
 }
 
-fn store_rounded(value: &Value, fsp: u8, cx: &mut StoreContext<'_>) -> Result<DateTime, SqlError> {
-    Ok(match store_datetime(value, "datetime", cx)? {
-        None => Date::ZERO.at_midnight().with_fsp(fsp),
-        Some(found) if cx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL) => {
-            let unit = fraction_unit(fsp);
-            DateTime::new(found.date(), found.micros_of_day() / unit * unit, fsp)
-        }
-        // There is no second after the zero date.
-        Some(found)
-            if found.date().is_zero() && found.micros_of_day() % fraction_unit(fsp) * 2 >= fraction_unit(fsp) =>
-        {
-            cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, "datetime", value)?;
-            Date::ZERO.at_midnight().with_fsp(fsp)
-        }
-        Some(found) => found.round(fsp),
-    })
+/// The value as a date and time of `fsp` fractional digits; the zero date if it is none and was rejected as a `kind`.
+pub(super) fn store_rounded(
+    value: &Value,
+    kind: &str,
+    fsp: u8,
+    cx: &mut StoreContext<'_>,
+) -> Result<DateTime, SqlError> {
+    let zero = Date::ZERO.at_midnight().with_fsp(fsp);
+    let Some(found) = store_datetime(value, kind, cx)? else {
+        return Ok(zero);
+    };
+    if cx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
+        return Ok(found.cut(fsp));
+    }
+    // There is no second after the zero date.
+    if found.date().is_zero() && found.micros_of_day() % fraction_unit(fsp) * 2 >= fraction_unit(fsp) {
+        cx.reject_temporal(ER_WARN_DATA_OUT_OF_RANGE, kind, value)?;
+        return Ok(zero);
+    }
+    let Some(rounded) = found.round_within_calendar(fsp) else {
+        cx.reject_with(SqlError::new(ER_DATETIME_FUNCTION_OVERFLOW, &[&"datetime"]))?;
+        cx.reject(ER_WARN_DATA_OUT_OF_RANGE)?;
+        return Ok(zero);
+    };
+    Ok(rounded)
 }

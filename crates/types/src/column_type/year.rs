@@ -94,6 +94,8 @@ impl Faces for YearType {
             Some(year) => i64::from(year),
             None => {
                 let integer = IntType { width: IntWidth::Big, unsigned: false, display_width: None };
+                // A double is cut, as in MySQL; an exact number is rounded.
+                let value = if let Value::Double(double) = value { Value::Double(double.trunc()) } else { value };
                 let Value::Int(number) = integer.store(value, cx)? else {
                     return Err(SqlError::internal("an integer was stored as something else"));
                 };
