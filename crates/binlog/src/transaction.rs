@@ -316,12 +316,29 @@ impl TransactionEvents {
         self.xa = Some(xid);
     }
 
-    /// Completes the events of an XA transaction, prepared or committed in one phase. Does nothing when
-    /// there are none.
+    /// Makes the events of an XA transaction those of a plain one, which begin with BEGIN: it is committed in one phase, and
+    /// every replica and tool can follow that. MariaDB's stop at an XA_PREPARE that says so, and MySQL's before 5.7 at any.
+    pub fn leave_xa(&mut self) {
+        self.end_statement();
+        if self.xa.take().is_none() || self.is_empty() {
+            return;
+        }
+        let slots = std::mem::take(&mut self.slots);
+        let begun = slots.get(1).map_or(self.buffer.len(), |second| second.start);
+        let rest = self.buffer.split_off(begun);
+        self.buffer.clear();
+        self.number_at = None;
+        self.push_begin();
+        let begin = self.buffer.len();
+        self.slots.extend(slots.iter().skip(1).map(|slot| Slot { start: slot.start - begun + begin, ..*slot }));
+        self.buffer.extend_from_slice(&rest);
+    }
+
+    /// Completes the events of an XA transaction that is prepared. Does nothing when there are none.
     ///
     /// # Panics
     /// When it is no XA transaction.
-    pub fn end_xa(&mut self, one_phase: bool) {
+    pub fn end_xa(&mut self) {
         self.end_statement();
         if self.is_empty() {
             return;
@@ -330,7 +347,7 @@ impl TransactionEvents {
         self.xa_query(&format!("XA END {xid}"), QueryXid::InXidEvent);
         let start = self.buffer.len();
         self.begin(EventType::XA_PREPARE, 0);
-        XaPrepareEvent { one_phase, xid }.push_body(&mut self.buffer);
+        XaPrepareEvent { one_phase: false, xid }.push_body(&mut self.buffer);
         self.complete(start);
         self.ending = Ending::XaPrepare;
     }

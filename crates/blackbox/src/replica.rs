@@ -222,9 +222,7 @@ impl Replica {
         let hex = |part: &[u8]| part.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let (gtrid, bqual) = parts.split_at(gtrid as usize);
         let xid = format!("X'{}',X'{}',{format_id}", hex(gtrid), hex(bqual));
-        if body[0] == 1 {
-            return self.commit(open);
-        }
+        ensure!(body[0] == 0, "a commit in one phase is a plain transaction");
         ensure!(self.prepared.insert(xid.clone(), std::mem::take(open)).is_none(), "{xid} is prepared twice");
         Ok(())
     }

@@ -105,7 +105,6 @@ impl Reading {
             EventBody::TableMap(map) => self.map = Some(map),
             EventBody::Rows(rows) => changes(self.map.as_ref().context("no table map")?, &rows, &mut self.rows)?,
             EventBody::Xid(_) => self.end(Logged::Rows),
-            EventBody::XaPrepare(event) if event.one_phase => self.end(Logged::Rows),
             EventBody::XaPrepare(event) => self.end(|rows| Logged::Prepared(event.xid.to_string(), rows)),
             EventBody::Query(query) => {
                 let sql = String::from_utf8(query.sql.to_vec())?;

@@ -77,7 +77,7 @@ impl Store {
     /// Prepares `transaction`, whose events were started as those of `active`, and waits until that is
     /// durable. After an error it is rolled back.
     pub fn prepare_xa(self: &Arc<Self>, active: ActiveXa, mut transaction: Transaction) -> Result<(), CommitError> {
-        transaction.events.end_xa(false);
+        transaction.events.end_xa();
         let logged = transaction.is_logged() && !transaction.events.is_empty();
         let stored = transaction.has_writes();
         if stored {

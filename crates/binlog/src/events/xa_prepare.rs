@@ -20,7 +20,7 @@ impl EventType {
 /// The end of an XA transaction's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XaPrepareEvent {
-    /// Committed with it (XA COMMIT … ONE PHASE).
+    /// Committed with it (XA COMMIT … ONE PHASE), as MySQL writes it; this server writes a plain transaction then.
     pub one_phase: bool,
     pub xid: XaId,
 }

@@ -108,7 +108,7 @@ fn statements_and_xa_transactions_are_not_compressed() {
     let mut xa = new_events();
     xa.start_xa(XaId::new(b"a", b"b", 1).expect("a name"));
     (0..100).for_each(|id| xa.write_row(&simple_table(1), &simple_row(id, b"again and again and again")));
-    xa.end_xa(false);
+    xa.end_xa();
     for mut events in [statement, ddl, xa] {
         events.set_compression(Some(3));
         events.compress(1001);

@@ -218,11 +218,37 @@ fn events_carry_the_time_the_database_and_the_flags_of_their_session() {
         assert!(!events.is_serial());
     }
     events.start_xa(XaId::new(b"a", b"", 1).expect("a name"));
-    events.end_xa(false);
+    events.end_xa();
     assert!(events.is_empty() && !events.is_serial(), "it has done nothing");
     events.write_row(&simple_table(1), &simple_row(1, b"a"));
-    events.end_xa(false);
+    events.end_xa();
     assert!(events.is_serial());
+}
+
+#[test]
+fn an_xa_transaction_in_one_phase_has_the_events_of_a_plain_one() {
+    for number_xa in [false, true] {
+        let options = EventOptions { number_xa, ..EventOptions::default() };
+        let mut laid_out = Vec::new();
+        for xa in [false, true] {
+            let mut events = TransactionEvents::new(options.clone());
+            if xa {
+                events.start_xa(XaId::new(b"a name", b"of a branch", 1).expect("a name"));
+            }
+            for (table, length) in [(1, 1), (1, 3000), (2, 5)] {
+                events.write_row(&simple_table(table), &simple_row(1, &vec![b'a'; length]));
+                if length > 1 {
+                    events.seal();
+                }
+            }
+            events.leave_xa();
+            assert!(!events.is_serial());
+            let mut bytes = Vec::new();
+            events.lay_out(&mut bytes, 4, &stamp(1));
+            laid_out.push(bytes);
+        }
+        assert_eq!(laid_out[0], laid_out[1]);
+    }
 }
 
 fn query_database(event: &Event<'_>) -> Option<String> {

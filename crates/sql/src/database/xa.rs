@@ -141,7 +141,7 @@ impl Database {
                 session.rollback();
                 let commit = open.map(|open| {
                     let mut transaction = open.transaction;
-                    transaction.events().end_xa(true);
+                    transaction.events().leave_xa();
                     transaction
                 });
                 Ok(Outcome { commit: commit.filter(Transaction::has_writes), ..Outcome::ok() })

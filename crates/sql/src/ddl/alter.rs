@@ -214,7 +214,10 @@ impl DdlRun<'_> {
         let new = Table::new(plan.def.clone(), engine, Arc::new(Counters::of_new_table(1)), 0);
         let statement = Statement::new(self.session, self.env, true).at(self.now_us);
         let mut copying = match plan.kind {
-            Kind::Rebuild => Some(Copying::new(table, &new, plan, self, &statement)?),
+            Kind::Rebuild => {
+                let least = self.floor(alter, plan, table)?.unwrap_or(1);
+                Some(Copying::new(table, &new, plan, self, &statement)?.numbering_from(least))
+            }
             Kind::Metadata | Kind::BuildIndexes => None,
         };
         if let Some(copying) = &mut copying {
@@ -254,7 +257,8 @@ impl DdlRun<'_> {
         built
     }
 
-    /// The least AUTO_INCREMENT value from now on, if it has to be kept anew.
+    /// The least AUTO_INCREMENT value from now on, if it has to be kept anew: what the statement says, else what the table
+    /// went on with.
     fn floor(&self, alter: &AlterTable, plan: &AlterPlan, table: &Table) -> Result<Option<u64>, SqlError> {
         let asked = alter.actions.iter().rev().find_map(|action| match action {
             AlterAction::AutoIncrement(next) => Some((*next).max(1)),
@@ -263,9 +267,9 @@ impl DdlRun<'_> {
         if asked.is_some() || plan.kind != Kind::Rebuild {
             return Ok(asked);
         }
-        let before = table.auto_increment;
-        let after = plan.def.auto_increment_column().and_then(|column| plan.sources[column]);
-        if before.is_none() || before != after {
+        // A column that another one takes the numbers over from stays behind.
+        let before = table.auto_increment.filter(|column| plan.sources.contains(&Some(*column)));
+        if before.is_none() || plan.def.auto_increment_column().is_none() {
             return Ok(Some(1));
         }
         let mut transaction = self.session.begin(self.store);

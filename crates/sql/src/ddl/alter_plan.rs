@@ -152,7 +152,7 @@ impl Planning<'_> {
                         draft.column = ColumnDef {
                             since_version: old.since_version,
                             before: old.before.clone(),
-                            ..definition::column(column, self.collation, self.rules)?
+                            ..self.defined(column, converted)?
                         };
                         draft.action = Some(at);
                     }
@@ -177,7 +177,7 @@ impl Planning<'_> {
         for (at, action) in self.actions.iter().enumerate() {
             match action {
                 AlterAction::AddColumn { column, place, .. } => {
-                    let column = definition::column(column, self.collation, self.rules)?;
+                    let column = self.defined(column, converted)?;
                     let draft = Draft { column, from: None, action: Some(at) };
                     self.insert(draft, place.as_ref(), &mut drafts)?;
                 }
@@ -200,6 +200,12 @@ impl Planning<'_> {
             }
         }
         if drafts.is_empty() { Err(SqlError::new(ER_CANT_REMOVE_ALL_FIELDS, &[])) } else { Ok(drafts) }
+    }
+
+    /// A column as it is written. CONVERT TO CHARACTER SET decides beside it, as in MySQL.
+    fn defined(&self, spec: &ColumnSpec, converted: Option<Collation>) -> Result<ColumnDef, SqlError> {
+        let own_collation = spec.own_collation && converted.is_none();
+        definition::column(&ColumnSpec { own_collation, ..spec.clone() }, self.collation, self.rules)
     }
 
     fn unknown_column(&self, name: &str) -> SqlError {

@@ -1,7 +1,9 @@
 //! Writes the rows of a table anew, under another definition: their values are converted as an INSERT converts them.
 //!
-//! The rows of the former definition stay as they are. They are read once, in the order of their keys. Where a row keeps its key they go to the engine as they come; otherwise they are sorted first, in files
-//! as far as memory does not do. Nothing of this goes through the journal.
+//! The rows of the former definition stay as they are. They are read once, in the order of their keys. Where a row keeps its
+//! key they go to the engine as they come; otherwise they are sorted first, in files as far as memory does not do. Nothing of this goes through the journal.
+
+use std::mem::discriminant;
 
 use super::DdlRun;
 use super::alter_plan::AlterPlan;
@@ -10,9 +12,10 @@ use super::source_rows::{Rows, too_much};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
 use crate::codec::{RowOffsets, key};
+use crate::collation::Collation;
 use crate::error::{
-    ER_BINLOG_UNSAFE_SYSTEM_FUNCTION, ER_DUP_ENTRY_AUTOINCREMENT_CASE, ER_INVALID_USE_OF_NULL, ErrorCode, SqlError,
-    WARN_DATA_TRUNCATED,
+    ER_BINLOG_UNSAFE_SYSTEM_FUNCTION, ER_DATA_TOO_LONG, ER_DUP_ENTRY_AUTOINCREMENT_CASE, ER_INVALID_USE_OF_NULL,
+    ErrorCode, SqlError, WARN_DATA_TRUNCATED,
 };
 use crate::exec::context::Statement;
 use crate::exec::failure::{read_failed, write_failed};
@@ -20,7 +23,7 @@ use crate::exec::{duplicate, duplicate_text, wants_auto_increment};
 use crate::expr::{EvalContext, Expr, StatementContext as _};
 use crate::plan::bind::default_expr;
 use crate::types::temporal::{Timestamp, fraction_unit};
-use crate::types::{SqlMode, StoreContext};
+use crate::types::{ColumnType, SqlMode, StoreContext};
 use crate::value::Value;
 
 /// Where the value of a column comes from.
@@ -35,6 +38,13 @@ enum Source {
     Default(Expr),
     /// The next AUTO_INCREMENT value.
     Next,
+}
+
+/// Whether a string is copied into a shorter one of its type, where MySQL says 1265 of what is too long.
+fn is_cut(old: &ColumnDef, new: &ColumnDef) -> bool {
+    let (old, new) = (&old.column_type, &new.column_type);
+    let charset = |of: &ColumnType| of.collation().map(Collation::charset);
+    discriminant(old) == discriminant(new) && !new.facts().is_lob && charset(old) == charset(new)
 }
 
 /// Loads entries until there are no more, or one could not be made.
@@ -107,6 +117,16 @@ impl<'a> Copying<'a> {
             copying.sources.push(source);
         }
         Ok(copying)
+    }
+
+    /// The same, giving no number below `least` to rows that have none.
+    pub(super) fn numbering_from(mut self, least: u64) -> Copying<'a> {
+        let step = self.run.session.auto_increment_increment.max(1);
+        self.next = self.next.map(|first| {
+            let steps = least.saturating_sub(first).div_ceil(step);
+            first.saturating_add(steps.saturating_mul(step))
+        });
+        self
     }
 
     fn source(&self, column: &ColumnDef, source: Option<usize>) -> Result<Source, SqlError> {
@@ -253,7 +273,10 @@ impl<'a> Copying<'a> {
         if column.column_type.reads_as(&old.column_type) && old.column_type.members().is_none() {
             return Ok(value);
         }
-        self.store(value, column)
+        self.store(value, column).map_err(|error| match error.is(ER_DATA_TOO_LONG) && is_cut(old, column) {
+            true => SqlError::new(WARN_DATA_TRUNCATED, &[&column.name, &self.rows]),
+            false => error,
+        })
     }
 
     /// NULL is an error of a strict statement where the column must not be NULL; another one is warned.
