@@ -158,6 +158,11 @@ impl Decimal {
         self.showing(places)
     }
 
+    /// Whether it has digits after the point that it does not show.
+    pub fn hides_digits(&self) -> bool {
+        self.places() > self.scale()
+    }
+
     /// The number that is shown.
     pub fn as_shown(&self) -> Decimal {
         self.round_to(self.scale())

@@ -66,6 +66,16 @@ pub enum Value {
 const _: () = assert!(size_of::<Value>() == 24);
 
 impl Value {
+    /// Makes it what a row keeps that is not handed on at once: a decimal loses the digits that it has beyond those it
+    /// shows, which are rounded away (MySQL's temporary tables).
+    pub fn settle(&mut self) {
+        if let Value::Decimal(decimal) = self
+            && decimal.hides_digits()
+        {
+            *decimal = decimal.as_shown();
+        }
+    }
+
     /// A character string.
     pub fn text(text: impl Into<Arc<str>>) -> Value {
         Value::Text(text.into())

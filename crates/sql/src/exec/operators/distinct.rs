@@ -9,6 +9,7 @@ use crate::exec::Run;
 use crate::expr::write_group_key;
 use crate::plan::node;
 use crate::spill::DistinctRows;
+use crate::value::Value;
 
 pub(super) struct Distinct<'p> {
     input: Box<dyn Operator + 'p>,
@@ -36,6 +37,8 @@ impl Operator for Distinct<'_> {
                 write_group_key(value, *collation, &mut key);
             }
             self.key_len = key.len();
+            let compared = self.plan.first_slot..self.plan.first_slot + self.plan.collations.len();
+            row.values[compared].iter_mut().for_each(Value::settle);
             if self.seen.is_new(key, &row.values[..end], run.session)? {
                 return Ok(true);
             }

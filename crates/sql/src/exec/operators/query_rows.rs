@@ -94,6 +94,7 @@ impl Operator for QueryRows<'_> {
                 run.evaluate(|cx| {
                     for ((slot, expr), of) in slots.iter_mut().zip(exprs).zip(*types) {
                         *slot = expr.as_one_of(expr.eval(&[], cx)?, of, cx)?;
+                        slot.settle();
                     }
                     Ok(())
                 })?;
@@ -102,6 +103,7 @@ impl Operator for QueryRows<'_> {
         };
         let Some(values) = given else { return Ok(false) };
         slots.clone_from_slice(values);
+        slots.iter_mut().for_each(Value::settle);
         Ok(true)
     }
 }

@@ -109,6 +109,7 @@ impl<'p> SetOperation<'p> {
             for ((value, expr), of) in row.iter_mut().zip(operand.plan.select_list()).zip(&self.plan.types) {
                 let given = std::mem::replace(value, Value::Null);
                 *value = expr.as_one_of(given, of, cx)?;
+                value.settle();
             }
             Ok(true)
         })

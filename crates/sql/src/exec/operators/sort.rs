@@ -88,7 +88,14 @@ impl<'p> Sort<'p> {
                 continue;
             }
             let rest = match self.kept {
-                Kept::Slots(slots) => Rest::Values(row.values[slots.clone()].to_vec()),
+                Kept::Slots(slots) => {
+                    let mut values = row.values[slots.clone()].to_vec();
+                    if self.unique {
+                        // As DISTINCT does.
+                        values.iter_mut().for_each(Value::settle);
+                    }
+                    Rest::Values(values)
+                }
                 Kept::Stored { .. } => Rest::Found(Box::new(std::mem::take(&mut row.found))),
             };
             sorter.push(SortedRow { keys, rest }, &compare, run.session)?;
