@@ -307,14 +307,23 @@ impl Terms<'_> {
                     return;
                 }
                 let value = (**value).clone();
+                let is_null = || Wish::Equal(Expr::Literal(Value::Null));
                 let wish = match op {
                     CompareOp::Equal => Wish::Equal(value),
+                    CompareOp::NullSafeEqual if value == Expr::Literal(Value::Null) => is_null(),
+                    CompareOp::NullSafeEqual if !table.def.columns[column].nullable => Wish::Equal(value),
+                    CompareOp::NullSafeEqual => {
+                        let either = [Wish::Equal(value), is_null()]
+                            .map(|wish| Asked { terms: vec![self.term(column, wish, condition)], unions: Vec::new() });
+                        asked.unions.push(Union { alternatives: either.into(), condition });
+                        return;
+                    }
                     _ if !orders(column) => return,
                     CompareOp::Less => Wish::High(value, false),
                     CompareOp::LessOrEqual => Wish::High(value, true),
                     CompareOp::Greater => Wish::Low(value, false),
                     CompareOp::GreaterOrEqual => Wish::Low(value, true),
-                    CompareOp::NotEqual | CompareOp::NullSafeEqual => return,
+                    CompareOp::NotEqual => return,
                 };
                 asked.terms.push(self.term(column, wish, condition));
             }
