@@ -9,12 +9,17 @@ use mysql::{Conn, Value};
 
 use crate::differences::{self, Columns};
 
+/// Rows of an answer that are compared: of a cross join there may be more than fit into memory.
+const ROWS_MOST: usize = 200_000;
+
 /// What a statement gave.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Rows(Vec<Shape>, Vec<Vec<String>>),
     Done(u64),
     Refused(u16),
+    /// More rows than are compared.
+    TooMany,
 }
 
 /// In what two answers differ.
@@ -55,6 +60,7 @@ pub fn ask(conn: &mut Conn, sql: &str) -> Result<Answer> {
     let mut rows = Vec::new();
     for row in result.by_ref() {
         match row {
+            Ok(_) if rows.len() == ROWS_MOST => return Ok(Answer::TooMany),
             Ok(row) => {
                 let values = row.unwrap().into_iter().zip(&columns);
                 rows.push(values.map(|(value, column)| text(value, column)).collect());
@@ -116,6 +122,7 @@ impl fmt::Display for Answer {
         match self {
             Answer::Done(affected) => write!(f, "affected {affected}"),
             Answer::Refused(errno) => write!(f, "error {errno}"),
+            Answer::TooMany => write!(f, "more than {ROWS_MOST} rows"),
             Answer::Rows(columns, rows) => {
                 columns.iter().try_for_each(|column| write!(f, "{column} "))?;
                 let rows: Vec<String> = rows.iter().map(|row| row.join("|")).collect();

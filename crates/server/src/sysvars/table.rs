@@ -336,6 +336,7 @@ pub const TABLE: &[SystemVariable] = &[
     row("identity", Session, Anytime, int(0, u64::MAX), "0", "The same as last_insert_id.")
         .apply(Apply::Int(|session, value| session.last_insert_id.set(value)))
         .read(Source::Session(last_insert_id)),
+    row("immediate_server_version", Session, Anytime, int(0, 4_294_967_295), "999999", "What mysqlbinlog says of the source; nothing depends on it."),
     row("information_schema_stats_expiry", Both, Anytime, int(0, 31_536_000), "86400", "Nothing depends on it: INFORMATION_SCHEMA has the statistics of the moment."),
     row("init_connect", Global, Anytime, Only(""), "", "Statements run for every new connection."),
     row("innodb_autoinc_lock_mode", Global, Never, int(0, 2), "2", "AUTO_INCREMENT values are given out without a lock."),
@@ -427,6 +428,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("optimizer_search_depth", Both, Anytime, int(0, 62), "62", "Nothing depends on it."),
     row("optimizer_switch", Both, Anytime, Kind::Switches, "default", "Switches of the planner, of which derived_condition_pushdown has an effect: conditions on derived tables get into them.")
         .apply(Apply::Text(|session, value| session.pushes_conditions = pushes_conditions(value))),
+    row("original_commit_timestamp", Session, Anytime, int(0, 36_028_797_018_963_968), "36028797018963968", "What mysqlbinlog says of a transaction; nothing depends on it."),
+    row("original_server_version", Session, Anytime, int(0, 4_294_967_295), "999999", "What mysqlbinlog says of a transaction; nothing depends on it."),
     row("partial_revokes", Global, Anytime, OnlyFlag(false), "OFF", "What is granted globally cannot be revoked for single databases."),
     row("password_history", Global, Anytime, int(0, 4_294_967_295), "0", "So many passwords of an account are not to come back, where it says nothing else; 0 for none."),
     row("password_require_current", Global, Anytime, Bool, "OFF", "Who changes the own password has to give the one until now (REPLACE), where the account says nothing else."),
@@ -437,6 +440,8 @@ pub const TABLE: &[SystemVariable] = &[
     row("port", Global, AtStart, int(0, 65535), "3306", "TCP port to listen on; 0 lets the system choose one."),
     row("protocol_version", Global, Never, int(0, 255), "10", "Version of the protocol."),
     row("proxy_user", Session, Never, TextOrNull, "NULL", "The account that stands in for another."),
+    row("pseudo_replica_mode", Session, Anytime, Bool, "OFF", "What mysqlbinlog sets before it has events applied; nothing depends on it."),
+    row("pseudo_slave_mode", Session, Anytime, Bool, "OFF", "The same under its former name, as mariadb-binlog writes it."),
     row("pseudo_thread_id", Session, Anytime, int(0, u64::MAX), "0", "The connection's id in binlog statements.")
         .restricted()
         .read(Source::ConnectionId),
