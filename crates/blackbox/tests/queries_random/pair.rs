@@ -263,6 +263,15 @@ impl Pair {
             println!("NOT JUDGED: too many rows of {sql}");
             return Ok(None);
         }
+        if says_equal_twice(&sql) {
+            return Ok(None);
+        }
+        // BIT_AND of no row is the greatest number: whether something is added to it is up to the plan.
+        let is_beyond = |answer: &Answer| matches!(answer, Answer::Refused(1690));
+        if is_beyond(&ours) != is_beyond(&theirs) && sql.contains("BIT_AND") {
+            println!("NOT JUDGED: one is out of range in {sql}");
+            return Ok(None);
+        }
         // Rows beside some derived tables are more than MariaDB does.
         if matches!(theirs, Answer::Refused(1235)) {
             return Ok(None);
@@ -309,6 +318,18 @@ impl Pair {
         }
         Ok((case, found))
     }
+}
+
+/// Whether a column is compared with others by `<=>` and by `=`: MariaDB then takes the one for the other, also across queries
+/// within, and finds rows of NULLs that are not equal.
+fn says_equal_twice(sql: &str) -> bool {
+    let words: Vec<&str> = sql.split([' ', '(', ')', ',']).filter(|word| !word.is_empty()).collect();
+    let is_column = |word: &str| word.starts_with('x') && word.contains('.');
+    let compared = |operator: &'static str| {
+        let pairs = words.windows(3).filter(move |three| three[1] == operator).map(|three| [three[0], three[2]]);
+        pairs.filter(move |pair| pair.iter().all(|word| is_column(word)))
+    };
+    compared("<=>").any(|pair| compared("=").flatten().any(|column| pair.contains(&column)))
 }
 
 impl Found {

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Found, Operator, Row, read_columns};
-use crate::collation::KEY_START;
+use crate::collation::{Collation, KEY_START};
 use crate::error::SqlError;
 use crate::exec::Run;
 use crate::expr::order_values;
@@ -35,9 +35,15 @@ pub(super) struct Sort<'p> {
 
 /// A row that is to be sorted.
 pub(super) struct SortedRow {
+    start: KeyStart,
     pub(super) keys: Vec<SortValue>,
     pub(super) rest: Rest,
 }
+
+/// What tells most rows apart at once: the start of the first key, and the rest of that or the start of the second. Rows
+/// whose keys are equal have the same; the one that comes first has none that is greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct KeyStart([u64; 2]);
 
 /// What [`Kept`] says.
 pub(super) enum Rest {
@@ -76,7 +82,7 @@ impl<'p> Sort<'p> {
     }
 
     fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted<SortedRow>, SqlError> {
-        let compare = |a: &SortedRow, b: &SortedRow| compare_keys(self.keys, &a.keys, &b.keys);
+        let compare = |a: &SortedRow, b: &SortedRow| compare_rows(self.keys, a, b);
         let mut sorter = Sorter::of_first(self.most, Budget::of(run.session.sort_buffer_size));
         if self.unique {
             sorter = sorter.unique();
@@ -84,7 +90,11 @@ impl<'p> Sort<'p> {
         while self.input.next(run, row)? {
             run.step()?;
             let keys = sort_values(self.keys, &row.values, run)?;
-            if sorter.last_wanted().is_some_and(|last: &SortedRow| compare_keys(self.keys, &keys, &last.keys).is_ge()) {
+            let start = KeyStart::of(self.keys, &keys);
+            let is_behind = |last: &SortedRow| {
+                start.cmp(&last.start).then_with(|| compare_keys(self.keys, &keys, &last.keys)).is_ge()
+            };
+            if sorter.last_wanted().is_some_and(is_behind) {
                 continue;
             }
             let rest = match self.kept {
@@ -98,7 +108,7 @@ impl<'p> Sort<'p> {
                 }
                 Kept::Stored { .. } => Rest::Found(Box::new(std::mem::take(&mut row.found))),
             };
-            sorter.push(SortedRow { keys, rest }, &compare, run.session)?;
+            sorter.push(SortedRow { start, keys, rest }, &compare, run.session)?;
         }
         sorter.sorted(&compare, run.session)
     }
@@ -113,7 +123,7 @@ impl Operator for Sort<'_> {
                 self.sorted.insert(sorted)
             }
         };
-        let compare = |a: &SortedRow, b: &SortedRow| compare_keys(self.keys, &a.keys, &b.keys);
+        let compare = |a: &SortedRow, b: &SortedRow| compare_rows(self.keys, a, b);
         let Some(SortedRow { rest, .. }) = sorted.next(&compare, run.session)? else { return Ok(false) };
         run.step()?;
         match (self.kept, rest) {
@@ -130,6 +140,79 @@ impl Operator for Sort<'_> {
     }
 }
 
+impl SortedRow {
+    pub(super) fn new(sort: &[SortKey], keys: Vec<SortValue>, rest: Rest) -> SortedRow {
+        SortedRow { start: KeyStart::of(sort, &keys), keys, rest }
+    }
+}
+
+/// Compares two rows that are sorted by `sort`.
+pub(super) fn compare_rows(sort: &[SortKey], a: &SortedRow, b: &SortedRow) -> Ordering {
+    a.start.cmp(&b.start).then_with(|| compare_keys(sort, &a.keys, &b.keys))
+}
+
+impl KeyStart {
+    fn of(sort: &[SortKey], keys: &[SortValue]) -> KeyStart {
+        let mut parts = sort.iter().zip(keys).map(|(sort, key)| {
+            let (start, then) = start_of(key, sort);
+            let turn = if sort.descending { u64::MAX } else { 0 };
+            (start ^ turn, then.map(|then| then ^ turn))
+        });
+        let Some((first, then)) = parts.next() else { return KeyStart([0; 2]) };
+        // What comes after the start of a key that goes on is not known by the next key.
+        KeyStart([first, then.or_else(|| parts.next().map(|(second, _)| second)).unwrap_or_default()])
+    }
+}
+
+/// The start of a key, and what comes next; `None` if that is the next key: all that have this start are equal.
+fn start_of(key: &SortValue, sort: &SortKey) -> (u64, Option<u64>) {
+    const UNKNOWN: (u64, Option<u64>) = (0, Some(0));
+    let of_bytes = |bytes: &[u8]| {
+        let mut start = [0; KEY_START];
+        let len = bytes.len().min(KEY_START);
+        start[..len].copy_from_slice(&bytes[..len]);
+        let start = u128::from_be_bytes(start);
+        ((start >> 64) as u64, Some(start as u64))
+    };
+    // Even starts are of one number alone.
+    let of_number = |number: i128| {
+        const LEAST: i128 = -(1 << 61);
+        const MOST: i128 = 1 << 61;
+        match number {
+            ..LEAST => (1, Some(0)),
+            LEAST..MOST => (2 * (number - LEAST + 1) as u64, None),
+            _ => (u64::MAX, Some(0)),
+        }
+    };
+    let of_double = |double: f64| {
+        // 0 and -0 are equal.
+        let bits = if double == 0.0 { 0 } else { double.to_bits() };
+        (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }, None)
+    };
+    match key {
+        SortValue::Text(start, _) => of_bytes(start),
+        SortValue::Bytes(bytes) => of_bytes(bytes),
+        SortValue::Plain(value) => match value {
+            Value::Int(int) => of_number((*int).into()),
+            Value::UInt(int) => of_number((*int).into()),
+            Value::Member(member) => of_number(member.number.into()),
+            Value::Date(date) => of_number(date.at_midnight().packed().into()),
+            Value::DateTime(value) => of_number(value.packed().into()),
+            Value::Timestamp(value) => of_number(value.micros.into()),
+            Value::Time(value) => of_number(value.micros.into()),
+            Value::Double(double) => of_double(*double),
+            Value::Float(float) => of_double((*float).into()),
+            Value::Decimal(decimal) => {
+                let whole = decimal.as_shown().floor().to_i128().0;
+                (of_number(whole).0, Some(0))
+            }
+            Value::Bytes(bytes) if sort.collation == Collation::Binary => of_bytes(bytes),
+            // NULL is before all, and may share the start of an empty string.
+            Value::Null | Value::Bytes(_) | Value::Text(_) | Value::Hex(_) | Value::Json(_) => UNKNOWN,
+        },
+    }
+}
+
 impl Record for SortedRow {
     fn held_bytes(&self) -> usize {
         let keys = self.keys.iter().map(|key| match key {
@@ -141,10 +224,11 @@ impl Record for SortedRow {
             Rest::Values(values) => row_bytes(values),
             Rest::Found(found) => key_bytes(&found.key) + key_bytes(&found.stored),
         };
-        keys.sum::<usize>() + rest
+        size_of::<KeyStart>() + keys.sum::<usize>() + rest
     }
 
     fn write(&self, out: &mut Vec<u8>) {
+        self.start.0.iter().for_each(|part| out.extend_from_slice(&part.to_le_bytes()));
         out.extend_from_slice(&(self.keys.len() as u32).to_le_bytes());
         for key in &self.keys {
             match key {
@@ -177,6 +261,9 @@ impl Record for SortedRow {
     }
 
     fn read(bytes: &[u8]) -> Option<SortedRow> {
+        let (first, bytes) = bytes.split_first_chunk()?;
+        let (second, bytes) = bytes.split_first_chunk()?;
+        let start = KeyStart([first, second].map(|part| u64::from_le_bytes(*part)));
         let (count, mut bytes) = bytes.split_first_chunk()?;
         let mut keys = Vec::new();
         for _ in 0..u32::from_le_bytes(*count) {
@@ -203,7 +290,7 @@ impl Record for SortedRow {
                 Rest::Found(Box::new(Found { key, stored: bytes.to_vec() }))
             }
         };
-        Some(SortedRow { keys, rest })
+        Some(SortedRow { start, keys, rest })
     }
 }
 
@@ -253,4 +340,78 @@ pub(super) fn compare_keys(sort: &[SortKey], a: &[SortValue], b: &[SortValue]) -
         }
     }
     Ordering::Equal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::Expr;
+    use crate::types::decimal::Decimal;
+    use crate::types::temporal::{Date, DateTime, Time, Timestamp};
+
+    fn key(collation: Collation, descending: bool) -> SortKey {
+        SortKey { expr: Expr::Literal(Value::Null), descending, collation }
+    }
+
+    /// Values of one kind each, as those of one expression are.
+    fn kinds() -> Vec<(Collation, Vec<Value>)> {
+        let general = Collation::Utf8mb4GeneralCi;
+        let dates = [(0, 0, 0), (1000, 1, 1), (2020, 2, 29), (2519, 12, 31), (2600, 1, 1), (9999, 12, 31)]
+            .map(|(year, month, day)| Date { year, month, day });
+        let texts =
+            ["", " ", "a", "A", "a ", "ab", "B", "é", "zebra", "\u{0}", "a sentence with blanks", "a sentence without"];
+        let mut texts: Vec<Value> = texts.map(Value::text).into();
+        texts.extend(
+            ["ThisIsALongWordOfLetters", "thisisalongwordofletterS", "ThisIsALongWordOfLettres"].map(Value::text),
+        );
+        let integers = [i64::MIN, -(1 << 61) - 1, -(1 << 61), -1, 0, 1, 7, 1 << 61, (1 << 61) + 1, i64::MAX];
+        let doubles = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, f64::MIN_POSITIVE, 0.5, 1e300];
+        let decimals = ["-1000.5", "-0.5", "0", "0.00", "0.5", "0.50", "0.51", "99999999999999999999999999.9"];
+        let bytes = [&b""[..], b"\0", b"a", b"a\0", b"\xff", b"12345678", b"123456789", b"1234567890123456789"];
+        vec![
+            (general, integers.map(Value::Int).into_iter().chain([Value::UInt(7), Value::UInt(u64::MAX)]).collect()),
+            (general, doubles.map(Value::Double).into()),
+            (general, decimals.map(|text| Value::Decimal(Decimal::parse(text).expect("a decimal"))).into()),
+            (
+                general,
+                dates
+                    .map(Value::Date)
+                    .into_iter()
+                    .chain(dates.map(|date| Value::DateTime(DateTime::new(date, 5, 6))))
+                    .collect(),
+            ),
+            (general, [-5, 0, 5].map(|micros| Value::Time(Time { micros, fsp: 6 })).into()),
+            (general, [0, 5].map(|micros| Value::Timestamp(Timestamp { micros, fsp: 6 })).into()),
+            (general, texts.clone()),
+            (Collation::DEFAULT, texts.clone()),
+            (Collation::Utf8mb4Bin, texts),
+            (Collation::Binary, bytes.map(Value::bytes).into()),
+        ]
+    }
+
+    #[test]
+    fn starts_tell_rows_apart_as_their_keys_do() {
+        for (first, firsts) in kinds() {
+            for (second, seconds) in kinds() {
+                for turns in [[false, false], [false, true], [true, false], [true, true]] {
+                    let sort = [key(first, turns[0]), key(second, turns[1])];
+                    let rows: Vec<SortedRow> = firsts
+                        .iter()
+                        .chain([&Value::Null])
+                        .flat_map(|a| seconds.iter().step_by(3).chain([&Value::Null]).map(move |b| [a, b]))
+                        .map(|values| {
+                            let keys = values.into_iter().zip(&sort).map(|(value, key)| sort_value(value.clone(), key));
+                            SortedRow::new(&sort, keys.collect(), Rest::Values(Vec::new()))
+                        })
+                        .collect();
+                    for a in &rows {
+                        for b in &rows {
+                            let order = compare_keys(&sort, &a.keys, &b.keys);
+                            assert_eq!(compare_rows(&sort, a, b), order);
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

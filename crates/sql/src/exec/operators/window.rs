@@ -9,7 +9,7 @@
 mod extreme;
 mod frame;
 
-use super::sort::{Rest, SortedRow, compare_keys, sort_values};
+use super::sort::{Rest, SortedRow, compare_keys, compare_rows, sort_values};
 use super::{Operator, Row};
 use crate::error::SqlError;
 use crate::exec::Run;
@@ -80,20 +80,20 @@ impl<'p> WindowScan<'p> {
     }
 
     fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted<SortedRow>, SqlError> {
-        let compare = |a: &SortedRow, b: &SortedRow| compare_keys(&self.plan.keys, &a.keys, &b.keys);
+        let compare = |a: &SortedRow, b: &SortedRow| compare_rows(&self.plan.keys, a, b);
         let mut sorter = Sorter::new(Budget::of(run.session.sort_buffer_size));
         while self.input.next(run, row)? {
             run.step()?;
             let keys = sort_values(&self.plan.keys, &row.values, run)?;
             let rest = Rest::Values(row.values[..self.slots].to_vec());
-            sorter.push(SortedRow { keys, rest }, &compare, run.session)?;
+            sorter.push(SortedRow::new(&self.plan.keys, keys, rest), &compare, run.session)?;
         }
         sorter.sorted(&compare, run.session)
     }
 
     /// Takes in the rows of the partition that is next; false if there is none.
     fn next_partition(&mut self, run: &mut Run<'_>) -> Result<bool, SqlError> {
-        let compare = |a: &SortedRow, b: &SortedRow| compare_keys(&self.plan.keys, &a.keys, &b.keys);
+        let compare = |a: &SortedRow, b: &SortedRow| compare_rows(&self.plan.keys, a, b);
         let Some(sorted) = &mut self.sorted else { return Ok(false) };
         let Some(mut last) = self.next.take() else { return Ok(false) };
         let (of_partition, of_order) = self.plan.keys.split_at(self.plan.partition_keys);
@@ -133,7 +133,7 @@ impl Operator for WindowScan<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         if self.sorted.is_none() {
             let mut sorted = self.take_in(run, row)?;
-            let compare = |a: &SortedRow, b: &SortedRow| compare_keys(&self.plan.keys, &a.keys, &b.keys);
+            let compare = |a: &SortedRow, b: &SortedRow| compare_rows(&self.plan.keys, a, b);
             self.next = sorted.next(&compare, run.session)?;
             self.sorted = Some(sorted);
         }
