@@ -432,6 +432,23 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_is_listed_in_full() {
+        let list = ProcessList::default();
+        let (socket, _client) = client();
+        let process = list.join(socket, Arc::default(), ONE).expect("room for one");
+        for (length, shown) in [(3000, 3000), (INFO_LEN + 1, INFO_LEN)] {
+            let sql = [b"SELECT 1", vec![b' '; length - 8].as_slice()].concat();
+            process.begin("Query", "executing", &sql);
+            assert_eq!(process.activity().info, sql[..shown]);
+            process.end();
+            assert!(process.activity().info.is_empty());
+        }
+        let (start, end) = ("CREATE USER u IDENTIFIED BY '", "' COMMENT 'x'");
+        process.begin("Query", "executing", [start, &"p".repeat(INFO_LEN), end].concat().as_bytes());
+        assert_eq!(process.activity().info, b"CREATE USER u IDENTIFIED BY <secret> COMMENT 'x'");
+    }
+
+    #[test]
     fn a_host_that_takes_more_than_its_share_makes_room_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let crowd = || {
