@@ -6,7 +6,6 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::super::EvalContext;
 use super::super::convert::{to_bits, to_bytes, to_i64};
 use super::string::slice;
 use super::{Arguments, Form, Function, MANY};
@@ -42,22 +41,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("unhex", 1, 1, unhex, |a| ResultType::string(bytes_of(&a[0]).div_ceil(2), Collation::Binary))
         .of_text()
         .doc("The bytes that digits with base 16 stand for.", "UNHEX('4D7953514C')", "MySQL"),
-    Function::new(
-        "bin",
-        1,
-        1,
-        |a| Ok(Value::text(format!("{:b}", whole_bits(&a[0], a.cx)?))),
-        |_| ResultType::string(64, Collation::DEFAULT),
-    )
-    .doc("The digits of a number with base 2.", "BIN(12)", "1100"),
-    Function::new(
-        "oct",
-        1,
-        1,
-        |a| Ok(Value::text(format!("{:o}", whole_bits(&a[0], a.cx)?))),
-        |_| ResultType::string(64, Collation::DEFAULT),
-    )
-    .doc("The digits of a number with base 8.", "OCT(12)", "14"),
+    Function::new("bin", 1, 1, |args| Ok(in_base(args, 10, 2)), |_| ResultType::string(64, Collation::DEFAULT)).doc(
+        "The digits of a number with base 2.",
+        "BIN(12)",
+        "1100",
+    ),
+    Function::new("oct", 1, 1, |args| Ok(in_base(args, 10, 8)), |_| ResultType::string(64, Collation::DEFAULT)).doc(
+        "The digits of a number with base 8.",
+        "OCT(12)",
+        "14",
+    ),
     Function::new(
         "crc32",
         1,
@@ -113,14 +106,6 @@ fn char_of(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::bytes(bytes))
 }
 
-/// The bits of a number without its fraction: BIN and OCT read it as CONV does.
-fn whole_bits(value: &Value, cx: &EvalContext<'_>) -> Result<u64, SqlError> {
-    match value {
-        Value::Decimal(_) | Value::Double(_) | Value::Float(_) => Ok(number_of_digits(&to_bytes(value), 10, false)),
-        other => to_bits(other, cx),
-    }
-}
-
 fn hex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     match &args[0] {
         // Half is rounded up, away from zero.
@@ -158,14 +143,17 @@ fn unhex(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::bytes(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect::<Vec<u8>>()))
 }
 
-/// A number with another base. A negative base has a sign, and lets numbers below zero be. A BIT is the number that it is,
-/// whatever the base.
 fn conv(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
+    Ok(in_base(args, to_i64(&args[1], args.cx)?, to_i64(&args[2], args.cx)?))
+}
+
+/// The number that the first argument begins with, with another base. A negative base has a sign, and lets numbers below zero
+/// be. A BIT is the number that it is, whatever the base.
+fn in_base(args: &Arguments<'_, '_>, from: i64, to: i64) -> Value {
     let digits = to_bytes(&args[0]);
-    let (from, to) = (to_i64(&args[1], args.cx)?, to_i64(&args[2], args.cx)?);
     let base = |base: i64| u32::try_from(base.unsigned_abs()).ok().filter(|base| (2..=36).contains(base));
     let (Some(base_from), Some(base_to), false) = (base(from), base(to), digits.is_empty()) else {
-        return Ok(Value::Null);
+        return Value::Null;
     };
     let number = match args.call.args[0].result_type(args.cx.params).kind() {
         FieldKind::Bits => digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
@@ -181,7 +169,7 @@ fn conv(args: &Arguments<'_, '_>) -> Result<Value, SqlError> {
     if below_zero {
         written.push('-');
     }
-    Ok(Value::text(written.iter().rev().collect::<String>()))
+    Value::text(written.iter().rev().collect::<String>())
 }
 
 /// The number that a text begins with, as 64 bits.
@@ -200,9 +188,12 @@ fn number_of_digits(text: &[u8], base: u32, signed: bool) -> u64 {
     if signed {
         return (if negative { -size } else { size }).clamp(i64::MIN.into(), i64::MAX.into()) as i64 as u64;
     }
-    let size = u64::try_from(size).unwrap_or(u64::MAX);
-    // Beyond the range the sign does not count.
-    if negative && size < u64::MAX { size.wrapping_neg() } else { size }
+    match u64::try_from(size) {
+        Ok(size) if negative => size.wrapping_neg(),
+        Ok(size) => size,
+        // The sign does not count.
+        Err(_) => u64::MAX,
+    }
 }
 
 /// Digits of base 64 without an end of line, as MySQL breaks them.
