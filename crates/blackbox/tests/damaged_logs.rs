@@ -340,6 +340,10 @@ fn a_damaged_binlog_file_that_is_cut_is_written_again_from_the_journal() -> Resu
     let datadir = filled(folder.path())?.kill()?.datadir().to_owned();
     for path in binlog_files(&datadir)? {
         let whole = fs::read(&path)?;
+        // The file that was begun last may have no transaction yet: a start writes its header again and says nothing.
+        if whole.len() < 300 {
+            continue;
+        }
         let offset = whole.len() as u64 / 2;
         flip(&path, offset, 0x80)?;
         let refusal = launch(folder.path()).start_refused()?;

@@ -74,11 +74,11 @@ fn are_apart(class: &[&ColumnRef], relations: &[Relation]) -> bool {
     class.windows(2).all(|pair| of(pair[0]) != of(pair[1]))
 }
 
-/// The columns that a condition says are equal, if they compare alike with anything.
+/// The columns that a condition says are equal, if they are two and compare alike with anything.
 fn equality(condition: &Expr) -> Option<[&ColumnRef; 2]> {
     let Expr::Compare(CompareOp::Equal, a, b, collation) = condition else { return None };
     let (Expr::Column(a), Expr::Column(b)) = (&**a, &**b) else { return None };
-    is_one_value(a.result_type, b.result_type, *collation).then_some([a, b])
+    (a.slot != b.slot && is_one_value(a.result_type, b.result_type, *collation)).then_some([a, b])
 }
 
 /// That they are; of strings under the collation that both have.

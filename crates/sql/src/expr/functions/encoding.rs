@@ -41,16 +41,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("unhex", 1, 1, unhex, |a| ResultType::string(bytes_of(&a[0]).div_ceil(2), Collation::Binary))
         .of_text()
         .doc("The bytes that digits with base 16 stand for.", "UNHEX('4D7953514C')", "MySQL"),
-    Function::new("bin", 1, 1, |args| Ok(in_base(args, 10, 2)), |_| ResultType::string(64, Collation::DEFAULT)).doc(
-        "The digits of a number with base 2.",
-        "BIN(12)",
-        "1100",
-    ),
-    Function::new("oct", 1, 1, |args| Ok(in_base(args, 10, 8)), |_| ResultType::string(64, Collation::DEFAULT)).doc(
-        "The digits of a number with base 8.",
-        "OCT(12)",
-        "14",
-    ),
+    Function::new("bin", 1, 1, |args| Ok(in_base(args, 10, 2)), |_| ResultType::string(64, Collation::DEFAULT))
+        .of_text()
+        .doc("The digits of a number with base 2.", "BIN(12)", "1100"),
+    Function::new("oct", 1, 1, |args| Ok(in_base(args, 10, 8)), |_| ResultType::string(64, Collation::DEFAULT))
+        .of_text()
+        .doc("The digits of a number with base 8.", "OCT(12)", "14"),
     Function::new(
         "crc32",
         1,
