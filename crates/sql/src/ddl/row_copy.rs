@@ -1,7 +1,8 @@
 //! Writes the rows of a table anew, under another definition: their values are converted as an INSERT converts them.
 //!
 //! The rows of the former definition stay as they are. They are read once, in the order of their keys. Where a row keeps its
-//! key they go to the engine as they come; otherwise they are sorted first, in files as far as memory does not do. Nothing of this goes through the journal.
+//! key they go to the engine as they come; otherwise they are sorted first, in files as far as memory does not do. Nothing
+//! of this goes through the journal.
 
 use std::mem::discriminant;
 

@@ -90,14 +90,11 @@ impl<'p> Sort<'p> {
         while self.input.next(run, row)? {
             run.step()?;
             let keys = sort_values(self.keys, &row.values, run)?;
-            let start = KeyStart::of(self.keys, &keys);
-            let is_behind = |last: &SortedRow| {
-                start.cmp(&last.start).then_with(|| compare_keys(self.keys, &keys, &last.keys)).is_ge()
-            };
-            if sorter.last_wanted().is_some_and(is_behind) {
+            let mut found = SortedRow::new(self.keys, keys, Rest::Values(Vec::new()));
+            if sorter.last_wanted().is_some_and(|last| compare(&found, last).is_ge()) {
                 continue;
             }
-            let rest = match self.kept {
+            found.rest = match self.kept {
                 Kept::Slots(slots) => {
                     let mut values = row.values[slots.clone()].to_vec();
                     if self.unique {
@@ -108,7 +105,7 @@ impl<'p> Sort<'p> {
                 }
                 Kept::Stored { .. } => Rest::Found(Box::new(std::mem::take(&mut row.found))),
             };
-            sorter.push(SortedRow { start, keys, rest }, &compare, run.session)?;
+            sorter.push(found, &compare, run.session)?;
         }
         sorter.sorted(&compare, run.session)
     }
