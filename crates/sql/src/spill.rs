@@ -12,8 +12,10 @@
 //! A full disk is error 1021, any other failure 1026 or 1024.
 
 mod distinct_rows;
+mod keyed_rows;
 mod record_file;
 mod row_list;
+mod sort_keys;
 mod sorter;
 
 use std::fs::File;
@@ -25,9 +27,11 @@ use crate::error::{ER_DISK_FULL, ER_ERROR_ON_READ, ER_ERROR_ON_WRITE, SqlError};
 use crate::memory::MemoryUse;
 
 pub(crate) use distinct_rows::DistinctRows;
+pub(crate) use keyed_rows::{KeyedRow, KeyedRows, KeyedSorter};
 pub(crate) use record_file::{RecordFile, RecordReader};
-pub(crate) use row_list::{Cursor, KeyedRow, RowList, read_bytes, read_row, write_bytes, write_row};
-pub(crate) use sorter::{Record, Sorted, Sorter};
+pub(crate) use row_list::{Cursor, RowList, read_bytes, read_row, write_bytes, write_row};
+pub(crate) use sort_keys::{KeyOrder, KeyStart, KeyWriter, compare_keys, skip_keys};
+pub(crate) use sorter::{Sorted, Sorter};
 
 /// Where temporary files are made, and how many there were.
 #[derive(Debug)]

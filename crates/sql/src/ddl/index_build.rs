@@ -33,7 +33,7 @@ pub(super) fn fill(run: &DdlRun<'_>, new: &Table, index: usize, rows: &mut Rows)
         let mut key = Vec::with_capacity(32);
         let unique = new.index_key(ready, &row, entry.key, &mut key)?;
         let value = if unique { entry.key[4..].to_vec() } else { Vec::new() };
-        entries.add(key, value)?;
+        entries.add(&key, &value)?;
     }
     drop(scan);
     let Some(mut sorted) = entries.end(ready.is_unique())? else { return Ok(()) };

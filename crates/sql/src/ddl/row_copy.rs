@@ -190,7 +190,7 @@ impl<'a> Copying<'a> {
         }
         let mut entries = SortedEntries::new(run.session);
         while let Some((key, value)) = next()? {
-            entries.add(key, value)?;
+            entries.add(&key, &value)?;
         }
         drop(scan);
         let Some(mut sorted) = entries.end(new.primary.is_some())? else { return Ok(()) };

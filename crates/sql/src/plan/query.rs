@@ -16,6 +16,7 @@ use crate::catalog::table::Table;
 use crate::collation::Collation;
 use crate::expr::aggregate::Aggregate;
 use crate::expr::{Expr, WindowFunction};
+use crate::spill::KeyOrder;
 use crate::types::ResultColumn;
 
 /// One SELECT, or the rows that an UPDATE or DELETE finds.
@@ -365,6 +366,11 @@ impl Grouping {
 impl SortKey {
     pub(super) fn new(expr: Expr, descending: bool) -> SortKey {
         SortKey { collation: expr.collation(), expr, descending }
+    }
+
+    /// How its values are compared.
+    pub(crate) fn order(&self) -> KeyOrder {
+        KeyOrder { collation: self.collation, descending: self.descending }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use hashbrown::HashSet;
 
-use super::{Budget, KeyedRow, Sorted, Sorter, Spilling};
+use super::{Budget, KeyedRow, KeyedRows, KeyedSorter, Spilling};
 use crate::error::SqlError;
 use crate::memory::key_bytes;
 use crate::value::Value;
@@ -19,9 +19,9 @@ pub(crate) struct DistinctRows {
 enum Later {
     /// There is room for all keys so far.
     None,
-    Unsorted(Box<Sorter<KeyedRow>>),
+    Unsorted(Box<KeyedSorter>),
     /// Sorted, with the key of the one before.
-    Sorted(Box<Sorted<KeyedRow>>, Vec<u8>),
+    Sorted(Box<KeyedRows>, Vec<u8>),
 }
 
 impl DistinctRows {
@@ -40,10 +40,10 @@ impl DistinctRows {
                 self.keys.insert(key);
                 return Ok(true);
             }
-            self.later = Later::Unsorted(Box::new(Sorter::of_table(self.budget.again())));
+            self.later = Later::Unsorted(Box::new(KeyedSorter::of_table(self.budget.again())));
         }
         if let Later::Unsorted(sorter) = &mut self.later {
-            sorter.push(KeyedRow { key, row: row.to_vec() }, &KeyedRow::compare, with)?;
+            sorter.push(&key, row, with)?;
         }
         Ok(false)
     }
@@ -55,10 +55,10 @@ impl DistinctRows {
         {
             self.keys = HashSet::new();
             self.budget.give_back(with);
-            self.later = Later::Sorted(Box::new(sorter.sorted(&KeyedRow::compare, with)?), Vec::new());
+            self.later = Later::Sorted(Box::new(sorter.sorted(with)?), Vec::new());
         }
         let Later::Sorted(sorted, before) = &mut self.later else { return Ok(None) };
-        while let Some(KeyedRow { key, row }) = sorted.next(&KeyedRow::compare, with)? {
+        while let Some(KeyedRow { key, row }) = sorted.next(with)? {
             if key != *before {
                 *before = key;
                 return Ok(Some(row));

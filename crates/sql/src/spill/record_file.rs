@@ -54,7 +54,7 @@ impl RecordFile {
 
     /// Reads from `start`, where a record begins, to `end`, where one does or the file ends.
     pub(crate) fn reader(&self, start: u64, end: u64) -> RecordReader {
-        RecordReader { at: start, end, buffer: Vec::new(), used: 0, block: BLOCK_BYTES }
+        RecordReader { at: start, end, buffer: Vec::new(), used: 0, last: 0, block: BLOCK_BYTES }
     }
 
     /// The bytes of the record that begins at `at`, through a block of the file that is kept.
@@ -114,6 +114,8 @@ pub(crate) struct RecordReader {
     end: u64,
     buffer: Vec<u8>,
     used: usize,
+    /// Bytes of the record that was given last.
+    last: usize,
     block: usize,
 }
 
@@ -130,7 +132,14 @@ impl RecordReader {
         }
         let length = self.take(4, file, with)?;
         let length = u32::from_le_bytes(length.try_into().unwrap_or_default());
-        self.take(length as usize, file, with).map(Some)
+        self.take(length as usize, file, with)?;
+        self.last = length as usize;
+        Ok(Some(self.last()))
+    }
+
+    /// The record that [`RecordReader::next`] gave last.
+    pub(super) fn last(&self) -> &[u8] {
+        &self.buffer[self.used - self.last..self.used]
     }
 
     fn take(&mut self, length: usize, file: &RecordFile, with: &dyn Spilling) -> Result<&[u8], SqlError> {

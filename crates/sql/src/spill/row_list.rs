@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::cmp::Ordering;
 
 use super::record_file::Block;
-use super::{Budget, Record, RecordFile, RecordReader, Spilling};
+use super::{Budget, RecordFile, RecordReader, Spilling};
 use crate::error::SqlError;
-use crate::memory::{key_bytes, row_bytes};
+use crate::memory::row_bytes;
 use crate::value::Value;
 
 /// Appends the bytes of a row, as temporary files have it.
@@ -32,39 +31,6 @@ pub(crate) fn read_bytes<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (taken, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     *bytes = rest;
     Some(taken)
-}
-
-/// A row under a key.
-pub(crate) struct KeyedRow {
-    pub(crate) key: Vec<u8>,
-    pub(crate) row: Vec<Value>,
-}
-
-impl KeyedRow {
-    /// By keys.
-    pub(crate) fn compare(a: &KeyedRow, b: &KeyedRow) -> Ordering {
-        a.key.cmp(&b.key)
-    }
-}
-
-impl Record for KeyedRow {
-    fn held_bytes(&self) -> usize {
-        key_bytes(&self.key) + row_bytes(&self.row)
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        write_bytes(&self.key, out);
-        write_row(&self.row, out);
-    }
-
-    fn read(mut bytes: &[u8]) -> Option<KeyedRow> {
-        let key = read_bytes(&mut bytes)?.to_vec();
-        let mut row = Vec::new();
-        while !bytes.is_empty() {
-            row.push(Value::read_spilled(&mut bytes)?);
-        }
-        Some(KeyedRow { key, row })
-    }
 }
 
 /// Rows that are appended, and read as often as is wanted.

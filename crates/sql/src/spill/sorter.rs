@@ -1,19 +1,24 @@
 //! Sorts records, more of them than memory may hold: runs that are sorted in memory go to a file, and come back merged.
 //!
-//! Records that compare as equal stay in the order in which they came. What is in memory is sorted in chunks that are
-//! merged as well, so that a kill is looked for while there is much of it. Where there are more runs than are merged at a
-//! time, neighbours become one first (Sort_merge_passes counts every merge). Where only some first records are wanted, no
-//! more than twice as many are in memory. Of records that compare as equal, one may be all that is wanted: the first.
+//! A record is bytes, in memory as in files. A number beside it, its [`KeyStart`], tells most records apart without a look at
+//! them; whoever sorts compares the bytes of the others. Records that compare as equal stay in the order in which they came.
+//! What is in memory is sorted in chunks that are merged as well, so that a kill is looked for while there is much of it.
+//! Where there are more runs than are merged at a time, neighbours become one first (Sort_merge_passes counts every
+//! merge). Where only some first records are wanted, no more than twice as many are in memory. Of records that compare as
+//! equal, one may be all that is wanted: the first.
 
 use std::cmp::Ordering;
 
-use super::{Budget, RecordFile, RecordReader, Spilling, read_bytes, write_bytes};
+use super::sort_keys::KeyStart;
+use super::{Budget, RecordFile, RecordReader, Spilling};
 use crate::error::SqlError;
 
 /// Records that are sorted in memory at a time.
 const CHUNK: usize = 32 << 10;
-/// Records that there is room for at first.
-const LEAST_CHUNK: usize = 16;
+/// Bytes of records from which on a chunk takes no more: they are in a processor's cache while they are sorted.
+const CHUNK_BYTES: usize = 1 << 20;
+/// The same of one that has all that is wanted.
+const WANTED_BYTES: usize = 16 << 20;
 /// Half of the records among which it is worth it to look for those that are wanted.
 const LEAST_CUT: usize = 32;
 /// Runs that are merged at a time.
@@ -23,21 +28,16 @@ const LEAST_READ: usize = 4 << 10;
 /// Most.
 const MOST_READ: usize = 64 << 10;
 
-/// What can be sorted.
-pub(crate) trait Record: Sized {
-    /// What it takes in memory, bytes.
-    fn held_bytes(&self) -> usize;
-    /// Appends its bytes.
-    fn write(&self, out: &mut Vec<u8>);
-    /// The record of these bytes; `None` if they are none.
-    fn read(bytes: &[u8]) -> Option<Self>;
-}
+/// Compares the bytes of records whose starts are the same.
+pub(crate) trait Compare: Fn(&[u8], &[u8]) -> Ordering {}
+
+impl<F: Fn(&[u8], &[u8]) -> Ordering> Compare for F {}
 
 /// Takes records in any order.
-pub(crate) struct Sorter<R> {
+pub(crate) struct Sorter {
     budget: Budget,
     /// Sorted, and the last one not yet.
-    chunks: Vec<Vec<R>>,
+    chunks: Vec<Chunk>,
     runs: Option<Runs>,
     /// Whether what goes to files counts as a table.
     is_table: bool,
@@ -47,6 +47,71 @@ pub(crate) struct Sorter<R> {
     unique: bool,
     /// The first chunk begins with so many records as are wanted, sorted: what does not come before their last is not.
     is_cut: bool,
+}
+
+/// Records in memory.
+#[derive(Default)]
+struct Chunk {
+    entries: Vec<Entry>,
+    /// The records, one after another in the order in which they came.
+    bytes: Vec<u8>,
+}
+
+/// A record of a chunk.
+#[derive(Clone, Copy)]
+struct Entry {
+    start: KeyStart,
+    at: u32,
+    len: u32,
+}
+
+impl Chunk {
+    /// Adds a record, which `write` appends, and says what it takes in memory, bytes; `None` if it is more than a record
+    /// may have.
+    fn add(&mut self, start: KeyStart, write: impl FnOnce(&mut Vec<u8>)) -> Option<usize> {
+        let at = self.bytes.len();
+        write(&mut self.bytes);
+        let len = self.bytes.len() - at;
+        self.entries.push(Entry { start, at: u32::try_from(at).ok()?, len: u32::try_from(len).ok()? });
+        Some(size_of::<Entry>() + len)
+    }
+
+    /// Takes the record out that was added last.
+    fn split_off_last(&mut self) -> Chunk {
+        let Some(last) = self.entries.pop() else { return Chunk::default() };
+        Chunk { entries: vec![Entry { at: 0, ..last }], bytes: self.bytes.split_off(last.at as usize) }
+    }
+
+    fn record(&self, entry: &Entry) -> &[u8] {
+        &self.bytes[entry.at as usize..][..entry.len as usize]
+    }
+
+    /// Sorts the records; of those that compare as equal the first alone stays if they are to be `unique`.
+    fn sort(&mut self, unique: bool, compare: &impl Compare) {
+        let Chunk { entries, bytes } = self;
+        let record = |entry: &Entry| &bytes[entry.at as usize..][..entry.len as usize];
+        let order = |a: &Entry, b: &Entry| a.start.cmp(&b.start).then_with(|| compare(record(a), record(b)));
+        entries.sort_by(order);
+        if unique {
+            entries.dedup_by(|entry, before| order(entry, before).is_eq());
+        }
+    }
+
+    /// Has the bytes of the records alone, in the order of these, so that they are read one after another.
+    fn compact(&mut self) {
+        let mut bytes = Vec::with_capacity(self.entries.iter().map(|entry| entry.len as usize).sum());
+        for entry in &mut self.entries {
+            let at = bytes.len() as u32;
+            bytes.extend_from_slice(&self.bytes[entry.at as usize..][..entry.len as usize]);
+            entry.at = at;
+        }
+        self.bytes = bytes;
+    }
+
+    /// What it takes in memory, bytes.
+    fn held_bytes(&self) -> usize {
+        self.entries.len() * size_of::<Entry>() + self.bytes.len()
+    }
 }
 
 /// A file of sorted runs.
@@ -65,108 +130,124 @@ impl Runs {
         run.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 
-    /// A run that was written is whole.
-    fn end_run(&mut self, with: &dyn Spilling) -> Result<(), SqlError> {
+    /// Appends all records of `merge` as a run.
+    fn append(
+        &mut self,
+        mut merge: Merge,
+        from: Option<&RecordFile>,
+        compare: &impl Compare,
+        with: &dyn Spilling,
+    ) -> Result<(), SqlError> {
+        while let Some((start, record)) = merge.next(from, compare, with)? {
+            self.file.append(with, |out| {
+                start.write(out);
+                out.extend_from_slice(record);
+            })?;
+        }
         self.file.flush(with)?;
         self.ends.push(self.file.end());
         Ok(())
     }
 
-    fn sources<R>(&self, runs: std::ops::Range<usize>, block: usize) -> Vec<Source<R>> {
+    fn sources(&self, runs: std::ops::Range<usize>, block: usize) -> Vec<Source> {
         let reader = |run| self.file.reader(self.start(run), self.ends[run]).in_blocks_of(block);
         runs.map(|run| Source::File(reader(run))).collect()
     }
 }
 
-impl<R: Record> Sorter<R> {
+impl Sorter {
     /// No record yet. Of them so many bytes are in memory.
-    pub(crate) fn new(budget: Budget) -> Sorter<R> {
+    pub(crate) fn new(budget: Budget) -> Sorter {
         Sorter { budget, chunks: Vec::new(), runs: None, is_table: false, wanted: None, unique: false, is_cut: false }
     }
 
     /// The same, of which only so many first records are asked for.
-    pub(crate) fn of_first(wanted: u64, budget: Budget) -> Sorter<R> {
+    pub(crate) fn of_first(wanted: u64, budget: Budget) -> Sorter {
         let wanted = usize::try_from(wanted).ok().filter(|wanted| (1..=CHUNK / 2).contains(wanted));
         Sorter { wanted, ..Sorter::new(budget) }
     }
 
     /// The same, of which the first is wanted of those that compare as equal.
-    pub(crate) fn unique(self) -> Sorter<R> {
+    pub(crate) fn unique(self) -> Sorter {
         Sorter { unique: true, ..self }
     }
 
     /// The same, for what is no sort of the statement's own: where it needs a file, that counts as a table on disk.
-    pub(crate) fn of_table(budget: Budget) -> Sorter<R> {
+    pub(crate) fn of_table(budget: Budget) -> Sorter {
         Sorter { is_table: true, ..Sorter::new(budget) }
     }
 
-    /// A record that stands behind as many others as are wanted, if that many are known: none that does not come before it
-    /// has to be added.
-    pub(crate) fn last_wanted(&self) -> Option<&R> {
-        let wanted = self.wanted.filter(|_| self.is_cut)?;
-        self.chunks.first()?.get(wanted - 1)
+    /// Whether a record may be among those that are wanted, by what it begins with, which is all that `compare` looks at. One
+    /// that is not need not be added.
+    pub(crate) fn may_be_wanted(&self, start: KeyStart, record: &[u8], compare: &impl Compare) -> bool {
+        let last = || {
+            let wanted = self.wanted.filter(|_| self.is_cut)?;
+            let chunk = self.chunks.first()?;
+            Some((chunk, chunk.entries.get(wanted - 1)?))
+        };
+        last().is_none_or(|(chunk, last)| {
+            start.cmp(&last.start).then_with(|| compare(record, chunk.record(last))).is_lt()
+        })
     }
 
-    /// Adds a record.
+    /// Adds a record, which `write` appends.
     pub(crate) fn push(
         &mut self,
-        record: R,
-        compare: &impl Fn(&R, &R) -> Ordering,
+        start: KeyStart,
+        compare: &impl Compare,
         with: &dyn Spilling,
+        write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), SqlError> {
-        let bytes = record.held_bytes();
+        if self.chunks.last().is_none_or(|last| self.is_full(last)) {
+            if let Some(full) = self.chunks.last_mut() {
+                full.sort(self.unique, compare);
+                full.compact();
+                with.check_killed()?;
+            }
+            self.chunks.push(Chunk::default());
+        }
+        let Some(chunk) = self.chunks.last_mut() else { return Ok(()) };
+        let bytes = chunk.add(start, write).ok_or_else(|| with.temporary_files().damaged())?;
         if !self.budget.take(bytes, with)? {
+            let last = chunk.split_off_last();
             self.spill(compare, with)?;
             self.budget.hold(bytes, with)?;
+            self.chunks.push(last);
         }
-        self.let_go(compare, bytes, with)?;
-        match self.chunks.last_mut() {
-            Some(last) if last.len() < CHUNK => last.push(record),
-            last => {
-                if let Some(full) = last {
-                    full.sort_by(compare);
-                    with.check_killed()?;
-                }
-                let mut chunk = Vec::with_capacity(LEAST_CHUNK);
-                chunk.push(record);
-                self.chunks.push(chunk);
-            }
-        }
-        Ok(())
+        self.let_go(compare, with)
     }
 
-    /// Lets go what is not wanted, once there is much of it. So many bytes are held beside what is in memory.
-    fn let_go(
-        &mut self,
-        compare: &impl Fn(&R, &R) -> Ordering,
-        beside: usize,
-        with: &dyn Spilling,
-    ) -> Result<(), SqlError> {
-        let [chunk] = &mut self.chunks[..] else { return Ok(()) };
-        let most = match self.wanted {
-            Some(wanted) => 2 * wanted.max(LEAST_CUT),
-            None if self.unique => CHUNK,
-            None => return Ok(()),
+    fn is_full(&self, chunk: &Chunk) -> bool {
+        let most = if self.wanted.is_some() { WANTED_BYTES } else { CHUNK_BYTES };
+        chunk.entries.len() >= CHUNK || chunk.bytes.len() >= most
+    }
+
+    /// Lets go what is not wanted, once there is much of it.
+    fn let_go(&mut self, compare: &impl Compare, with: &dyn Spilling) -> Result<(), SqlError> {
+        let [chunk] = &self.chunks[..] else { return Ok(()) };
+        let has_much = match self.wanted {
+            Some(wanted) => chunk.entries.len() >= 2 * wanted.max(LEAST_CUT),
+            None => self.unique && self.is_full(chunk),
         };
-        if chunk.len() < most {
-            return Ok(());
-        }
-        sort(chunk, self.unique, compare);
+        let Some(chunk) = self.chunks.first_mut().filter(|_| has_much) else { return Ok(()) };
+        let before = chunk.entries.len();
+        chunk.sort(self.unique, compare);
         if let Some(wanted) = self.wanted {
-            self.is_cut = chunk.len() >= wanted;
-            chunk.truncate(wanted);
+            self.is_cut = chunk.entries.len() >= wanted;
+            chunk.entries.truncate(wanted);
         }
+        chunk.compact();
         self.budget.give_back(with);
-        self.budget.hold(beside + chunk.iter().map(R::held_bytes).sum::<usize>(), with)?;
-        if self.wanted.is_none() && chunk.len() > CHUNK / 2 {
+        self.budget.hold(chunk.held_bytes(), with)?;
+        if self.wanted.is_none() && chunk.entries.len() > before / 2 {
             // Most of them are wanted: to look again soon would be for little.
-            self.chunks.push(Vec::with_capacity(LEAST_CHUNK));
+            self.chunks.push(Chunk::default());
         }
         with.check_killed()
     }
 
     /// What is in memory becomes a run.
-    fn spill(&mut self, compare: &impl Fn(&R, &R) -> Ordering, with: &dyn Spilling) -> Result<(), SqlError> {
+    fn spill(&mut self, compare: &impl Compare, with: &dyn Spilling) -> Result<(), SqlError> {
         let chunks = self.take_chunks(compare);
         self.is_cut = false;
         let runs = match &mut self.runs {
@@ -178,28 +259,20 @@ impl<R: Record> Sorter<R> {
                 self.runs.insert(Runs::create(with)?)
             }
         };
-        let mut merge = Merge::new(chunks, None, self.unique, compare, with)?;
-        while let Some(record) = merge.next(None, compare, with)? {
-            runs.file.append(with, |out| record.write(out))?;
-        }
-        runs.end_run(with)?;
+        runs.append(Merge::new(chunks, None, self.unique, compare, with)?, None, compare, with)?;
         self.budget.give_back(with);
         Ok(())
     }
 
-    fn take_chunks(&mut self, compare: &impl Fn(&R, &R) -> Ordering) -> Vec<Source<R>> {
+    fn take_chunks(&mut self, compare: &impl Compare) -> Vec<Source> {
         if let Some(last) = self.chunks.last_mut() {
-            sort(last, self.unique, compare);
+            last.sort(self.unique, compare);
         }
-        std::mem::take(&mut self.chunks).into_iter().map(|chunk| Source::Memory(chunk.into_iter())).collect()
+        std::mem::take(&mut self.chunks).into_iter().map(|chunk| Source::Memory { chunk, next: 0 }).collect()
     }
 
     /// Gives the records back in order.
-    pub(crate) fn sorted(
-        mut self,
-        compare: &impl Fn(&R, &R) -> Ordering,
-        with: &dyn Spilling,
-    ) -> Result<Sorted<R>, SqlError> {
+    pub(crate) fn sorted(mut self, compare: &impl Compare, with: &dyn Spilling) -> Result<Sorted, SqlError> {
         let block = (self.budget.most() / MERGED).clamp(LEAST_READ, MOST_READ);
         let mut runs = self.runs.take();
         while let Some(many) = runs.as_mut().filter(|runs| runs.ends.len() > MERGED) {
@@ -207,12 +280,8 @@ impl<R: Record> Sorter<R> {
             for from in (0..many.ends.len()).step_by(MERGED) {
                 let sources = many.sources(from..(from + MERGED).min(many.ends.len()), block);
                 with.temporary_files().count_merge_pass();
-                let mut merge = Merge::new(sources, Some(&many.file), self.unique, compare, with)?;
-                while let Some(record) = merge.next(Some(&many.file), compare, with)? {
-                    let record: R = record;
-                    merged.file.append(with, |out| record.write(out))?;
-                }
-                merged.end_run(with)?;
+                let merge = Merge::new(sources, Some(&many.file), self.unique, compare, with)?;
+                merged.append(merge, Some(&many.file), compare, with)?;
             }
             *many = merged;
         }
@@ -230,74 +299,86 @@ impl<R: Record> Sorter<R> {
     }
 }
 
-fn sort<R>(records: &mut Vec<R>, unique: bool, compare: &impl Fn(&R, &R) -> Ordering) {
-    records.sort_by(compare);
-    if unique {
-        records.dedup_by(|record, before| compare(record, before).is_eq());
-    }
-}
-
 /// Records in order.
-pub(crate) struct Sorted<R> {
+pub(crate) struct Sorted {
     file: Option<RecordFile>,
-    merge: Merge<R>,
+    merge: Merge,
     budget: Budget,
 }
 
-impl<R: Record> Sorted<R> {
+impl Sorted {
     /// The next record, under the same comparison.
-    pub(crate) fn next(
-        &mut self,
-        compare: &impl Fn(&R, &R) -> Ordering,
-        with: &dyn Spilling,
-    ) -> Result<Option<R>, SqlError> {
+    pub(crate) fn next(&mut self, compare: &impl Compare, with: &dyn Spilling) -> Result<Option<&[u8]>, SqlError> {
         let next = self.merge.next(self.file.as_ref(), compare, with)?;
         if next.is_none() {
             self.budget.give_back(with);
         }
-        Ok(next)
+        Ok(next.map(|(_, record)| record))
     }
 }
 
-enum Source<R> {
-    Memory(std::vec::IntoIter<R>),
+enum Source {
+    Memory {
+        chunk: Chunk,
+        /// Of its entries.
+        next: usize,
+    },
     File(RecordReader),
 }
 
-impl<R: Record> Source<R> {
-    fn next(&mut self, file: Option<&RecordFile>, with: &dyn Spilling) -> Result<Option<R>, SqlError> {
+impl Source {
+    /// Goes to the next record, and says how it starts.
+    fn next(&mut self, file: Option<&RecordFile>, with: &dyn Spilling) -> Result<Option<KeyStart>, SqlError> {
         match (self, file) {
-            (Source::Memory(records), _) => Ok(records.next()),
+            (Source::Memory { chunk, next }, _) => {
+                *next += 1;
+                Ok(chunk.entries.get(*next - 1).map(|entry| entry.start))
+            }
             (Source::File(reader), Some(file)) => match reader.next(file, with)? {
-                Some(bytes) => R::read(bytes).ok_or_else(|| with.temporary_files().damaged()).map(Some),
+                Some(mut bytes) => KeyStart::read(&mut bytes).ok_or_else(|| with.temporary_files().damaged()).map(Some),
                 None => Ok(None),
             },
             (Source::File(_), None) => Err(SqlError::internal("a run without a file")),
         }
     }
+
+    /// The bytes of the record to which [`Source::next`] went.
+    fn record(&self) -> &[u8] {
+        match self {
+            Source::Memory { chunk, next } => {
+                next.checked_sub(1).and_then(|at| chunk.entries.get(at)).map_or(&[], |entry| chunk.record(entry))
+            }
+            Source::File(reader) => reader.last().get(KeyStart::BYTES..).unwrap_or_default(),
+        }
+    }
 }
 
 /// Sorted sources, earlier ones first among equals: a heap of their first records.
-struct Merge<R> {
-    sources: Vec<Source<R>>,
-    heads: Vec<(R, usize)>,
+struct Merge {
+    sources: Vec<Source>,
+    /// How the present record of each source that has one starts.
+    heads: Vec<(KeyStart, usize)>,
     /// Of records that compare as equal the first is given alone.
     unique: bool,
-    given: usize,
+    /// That of the first head was given; where they are to be unique, a copy of it.
+    is_given: bool,
+    given: (KeyStart, Vec<u8>),
+    steps: usize,
 }
 
-impl<R: Record> Merge<R> {
+impl Merge {
     fn new(
-        sources: Vec<Source<R>>,
+        sources: Vec<Source>,
         file: Option<&RecordFile>,
         unique: bool,
-        compare: &impl Fn(&R, &R) -> Ordering,
+        compare: &impl Compare,
         with: &dyn Spilling,
-    ) -> Result<Merge<R>, SqlError> {
-        let mut merge = Merge { heads: Vec::with_capacity(sources.len()), sources, unique, given: 0 };
+    ) -> Result<Merge, SqlError> {
+        let heads = Vec::with_capacity(sources.len());
+        let mut merge = Merge { sources, heads, unique, is_given: false, given: Default::default(), steps: 0 };
         for at in 0..merge.sources.len() {
-            if let Some(record) = merge.sources[at].next(file, with)? {
-                merge.heads.push((record, at));
+            if let Some(start) = merge.sources[at].next(file, with)? {
+                merge.heads.push((start, at));
             }
         }
         for at in (0..merge.heads.len() / 2).rev() {
@@ -309,72 +390,69 @@ impl<R: Record> Merge<R> {
     fn next(
         &mut self,
         file: Option<&RecordFile>,
-        compare: &impl Fn(&R, &R) -> Ordering,
+        compare: &impl Compare,
         with: &dyn Spilling,
-    ) -> Result<Option<R>, SqlError> {
-        let Some(first) = self.take_head(file, compare, with)? else { return Ok(None) };
-        while self.unique && self.heads.first().is_some_and(|(next, _)| compare(&first, next).is_eq()) {
-            self.take_head(file, compare, with)?;
+    ) -> Result<Option<(KeyStart, &[u8])>, SqlError> {
+        loop {
+            let is_first = !std::mem::replace(&mut self.is_given, true);
+            if !is_first {
+                self.leave_first(file, compare, with)?;
+            }
+            if !self.unique {
+                break;
+            }
+            let Some((start, source)) = self.heads.first() else { break };
+            let record = self.sources[*source].record();
+            if is_first || *start != self.given.0 || compare(&self.given.1, record).is_ne() {
+                self.given.0 = *start;
+                self.given.1.clear();
+                self.given.1.extend_from_slice(record);
+                break;
+            }
         }
-        Ok(Some(first))
+        Ok(self.heads.first().map(|(start, source)| (*start, self.sources[*source].record())))
     }
 
-    fn take_head(
+    /// Goes on from the record of the first head.
+    fn leave_first(
         &mut self,
         file: Option<&RecordFile>,
-        compare: &impl Fn(&R, &R) -> Ordering,
+        compare: &impl Compare,
         with: &dyn Spilling,
-    ) -> Result<Option<R>, SqlError> {
-        self.given += 1;
-        if self.given.is_multiple_of(256) {
+    ) -> Result<(), SqlError> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(256) {
             with.check_killed()?;
         }
-        let Some((_, source)) = self.heads.first() else { return Ok(None) };
-        let source = *source;
-        let first = match self.sources[source].next(file, with)? {
-            Some(record) => std::mem::replace(&mut self.heads[0], (record, source)).0,
-            None => self.heads.swap_remove(0).0,
-        };
+        let Some((head, source)) = self.heads.first_mut() else { return Ok(()) };
+        match self.sources[*source].next(file, with)? {
+            Some(start) => *head = start,
+            None => drop(self.heads.swap_remove(0)),
+        }
         self.sift_down(0, compare);
-        Ok(Some(first))
+        Ok(())
     }
 
-    fn sift_down(&mut self, mut at: usize, compare: &impl Fn(&R, &R) -> Ordering) {
-        let is_before = |heads: &[(R, usize)], a: usize, b: usize| {
-            let ((a, of_a), (b, of_b)) = (&heads[a], &heads[b]);
-            compare(a, b).then(of_a.cmp(of_b)).is_lt()
+    fn sift_down(&mut self, mut at: usize, compare: &impl Compare) {
+        let Merge { sources, heads, .. } = self;
+        let is_before = |(start_a, a): (KeyStart, usize), (start_b, b): (KeyStart, usize)| {
+            let by_bytes = || compare(sources[a].record(), sources[b].record());
+            start_a.cmp(&start_b).then_with(by_bytes).then(a.cmp(&b)).is_lt()
         };
         loop {
             let (left, right) = (2 * at + 1, 2 * at + 2);
             let mut least = at;
-            if left < self.heads.len() && is_before(&self.heads, left, least) {
+            if left < heads.len() && is_before(heads[left], heads[least]) {
                 least = left;
             }
-            if right < self.heads.len() && is_before(&self.heads, right, least) {
+            if right < heads.len() && is_before(heads[right], heads[least]) {
                 least = right;
             }
             if least == at {
                 return;
             }
-            self.heads.swap(at, least);
+            heads.swap(at, least);
             at = least;
         }
-    }
-}
-
-/// An index entry, key and value, sorted by both.
-impl Record for (Vec<u8>, Vec<u8>) {
-    fn held_bytes(&self) -> usize {
-        2 * size_of::<Vec<u8>>() + self.0.len() + self.1.len()
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        write_bytes(&self.0, out);
-        out.extend_from_slice(&self.1);
-    }
-
-    fn read(mut bytes: &[u8]) -> Option<Self> {
-        let key = read_bytes(&mut bytes)?.to_vec();
-        Some((key, bytes.to_vec()))
     }
 }

@@ -12,7 +12,7 @@ const QUERIES: &[&str] = &[
     // Sort: texts, descending, equal keys.
     "SELECT id, s FROM t ORDER BY s, id",
     "SELECT id, d, s FROM t ORDER BY d DESC, s DESC, id LIMIT 1000 OFFSET 500",
-    "SELECT CONCAT(s, id), t.* FROM t ORDER BY RAND(7) LIMIT 3",
+    "SELECT CONCAT(s, id), t.* FROM t ORDER BY RAND(7) LIMIT 100",
     // Hash joins, inner and outer, with NULL keys, and with one key that most rows have.
     "SELECT t.id, u.id, u.s FROM t JOIN u ON t.k = u.k WHERE t.id < 400",
     "SELECT t.id, u.id FROM t LEFT JOIN u ON t.n = u.n AND u.id > 20",

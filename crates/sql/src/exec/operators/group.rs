@@ -15,7 +15,7 @@ use crate::expr::aggregate::{Accumulator, Aggregate};
 use crate::expr::write_group_key;
 use crate::memory::{key_bytes, row_bytes};
 use crate::plan::query::Grouping;
-use crate::spill::{Budget, KeyedRow, Sorted, Sorter};
+use crate::spill::{Budget, KeyedRow, KeyedRows, KeyedSorter};
 use crate::value::Value;
 
 pub(super) struct Group<'p> {
@@ -42,7 +42,7 @@ struct Groups {
 
 /// Sorted rows, with the one that is next.
 struct Rest {
-    sorted: Sorted<KeyedRow>,
+    sorted: KeyedRows,
     next: Option<KeyedRow>,
 }
 
@@ -57,7 +57,7 @@ impl<'p> Group<'p> {
         let mut groups: Vec<Option<OneGroup>> = Vec::new();
         let mut by_key: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut budget = Budget::of(run.session.tmp_table_size);
-        let mut rest: Option<Sorter<KeyedRow>> = None;
+        let mut rest: Option<KeyedSorter> = None;
         let mut key = Vec::new();
         while self.input.next(run, row)? {
             run.step()?;
@@ -82,9 +82,8 @@ impl<'p> Group<'p> {
                 (_, Some(_)) => None,
             };
             let Some(group) = group else {
-                let sorter = rest.get_or_insert_with(|| Sorter::of_table(budget.again()));
-                let row = KeyedRow { key: key.clone(), row: row.values[..plan.first_slot].to_vec() };
-                sorter.push(row, &KeyedRow::compare, run.session)?;
+                let sorter = rest.get_or_insert_with(|| KeyedSorter::of_table(budget.again()));
+                sorter.push(&key, &row.values[..plan.first_slot], run.session)?;
                 continue;
             };
             let held = run.session.memory.held();
@@ -92,7 +91,7 @@ impl<'p> Group<'p> {
             if grows {
                 budget.count(run.session.memory.held().saturating_sub(held) as usize);
                 if rest.is_none() && !plan.keys.is_empty() && budget.is_exceeded(run.session) {
-                    rest = Some(Sorter::of_table(budget.again()));
+                    rest = Some(KeyedSorter::of_table(budget.again()));
                 }
             }
         }
@@ -102,8 +101,8 @@ impl<'p> Group<'p> {
         }
         let rest = match rest {
             Some(sorter) => {
-                let mut sorted = sorter.sorted(&KeyedRow::compare, run.session)?;
-                let next = sorted.next(&KeyedRow::compare, run.session)?;
+                let mut sorted = sorter.sorted(run.session)?;
+                let next = sorted.next(run.session)?;
                 Some(Rest { sorted, next })
             }
             None => None,
@@ -122,7 +121,7 @@ impl Groups {
             let row = Row::of(first.row);
             let mut group = known.unwrap_or_else(|| OneGroup::begin(plan, &row, run));
             group.add(plan, &row.values, run)?;
-            while let Some(next) = rest.sorted.next(&KeyedRow::compare, run.session)? {
+            while let Some(next) = rest.sorted.next(run.session)? {
                 run.step()?;
                 if next.key != first.key {
                     rest.next = Some(next);

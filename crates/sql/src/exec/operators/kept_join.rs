@@ -14,7 +14,7 @@ use crate::error::SqlError;
 use crate::exec::Run;
 use crate::expr::{EqualKey, Expr, JoinKey, join_key_of};
 use crate::plan::node::{Join, JoinMethod, JoinType};
-use crate::spill::{Budget, KeyedRow, Sorted, Sorter};
+use crate::spill::{Budget, KeyedRows, KeyedSorter};
 use crate::value::Value;
 use spilled::{Partitions, Spilled};
 use table::{Looking, Table};
@@ -40,7 +40,7 @@ enum Right {
     /// With both sides in files.
     Spilled(Box<Spilled>),
     /// The same, all of it joined and sorted as the left side was.
-    InOrder(Sorted<KeyedRow>),
+    InOrder(KeyedRows),
 }
 
 /// The key of one side of a row.
@@ -114,13 +114,13 @@ impl<'p> KeptJoin<'p> {
         if !self.plan.keeps_order {
             return Ok(Right::Spilled(Box::new(spilled)));
         }
-        let mut sorter = Sorter::of_table(Budget::of(run.session.join_buffer_size));
+        let mut sorter = KeyedSorter::of_table(Budget::of(run.session.join_buffer_size));
         let all = [self.plan.left_slots.as_slice(), &self.plan.right_slots].concat();
         while spilled.next(self.plan, run, row)? {
-            let key = spilled.left_number().to_be_bytes().to_vec();
-            sorter.push(KeyedRow { key, row: slots(&all, row) }, &KeyedRow::compare, run.session)?;
+            let values = all.iter().map(|slot| &row.values[*slot]);
+            sorter.push(&spilled.left_number().to_be_bytes(), values, run.session)?;
         }
-        Ok(Right::InOrder(sorter.sorted(&KeyedRow::compare, run.session)?))
+        Ok(Right::InOrder(sorter.sorted(run.session)?))
     }
 }
 
@@ -140,7 +140,7 @@ impl Operator for KeptJoin<'_> {
             let table = match &mut self.right {
                 Right::Spilled(spilled) => return spilled.next(self.plan, run, row),
                 Right::InOrder(sorted) => {
-                    let Some(next) = sorted.next(&KeyedRow::compare, run.session)? else { return Ok(false) };
+                    let Some(next) = sorted.next(run.session)? else { return Ok(false) };
                     run.step()?;
                     let all = self.plan.left_slots.iter().chain(&self.plan.right_slots);
                     all.zip(next.row).for_each(|(slot, value)| row.values[*slot] = value);

@@ -11,16 +11,19 @@ use super::group::OneGroup;
 use super::{Operator, Row};
 use crate::error::SqlError;
 use crate::exec::Run;
-use crate::expr::{order_values, write_group_key};
+use crate::expr::{Expr, write_group_key};
 use crate::plan::query::Grouping;
-use crate::spill::{Budget, KeyedRow, Sorted, Sorter};
+use crate::spill::{
+    Budget, KeyOrder, KeyWriter, Sorted, Sorter, compare_keys, read_bytes, read_row, skip_keys, write_bytes, write_row,
+};
 use crate::value::Value;
 
 pub(super) struct Rollup<'p> {
     input: Box<dyn Operator + 'p>,
     plan: &'p Grouping,
-    /// All rows, each as its keys and the slots before those of the aggregates.
-    sorted: Option<Sorted<KeyedRow>>,
+    /// All rows, each as what it is sorted by, the key of its group, the values of the keys, and the slots before those of
+    /// the aggregates.
+    sorted: Option<Sorted>,
     /// The group of each number of keys, and the keys of the row before.
     open: Vec<OneGroup>,
     before: Vec<Value>,
@@ -29,10 +32,15 @@ pub(super) struct Rollup<'p> {
 }
 
 /// By the order of the keys; those that are equal in it and differ all the same stay apart.
-fn compare(plan: &Grouping, a: &KeyedRow, b: &KeyedRow) -> Ordering {
-    let keys = plan.keys.iter().zip(a.row.iter().zip(&b.row));
-    let order = keys.map(|(expr, (a, b))| order_values(a, b, expr.collation())).find(|order| order.is_ne());
-    order.unwrap_or_else(|| KeyedRow::compare(a, b))
+fn compare(plan: &Grouping) -> impl Fn(&[u8], &[u8]) -> Ordering {
+    |mut a: &[u8], mut b: &[u8]| {
+        let order = compare_keys(plan.keys.iter().map(order), &mut a, &mut b);
+        order.then_with(|| read_bytes(&mut a).cmp(&read_bytes(&mut b)))
+    }
+}
+
+fn order(key: &Expr) -> KeyOrder {
+    KeyOrder { collation: key.collation(), descending: false }
 }
 
 impl<'p> Rollup<'p> {
@@ -41,26 +49,48 @@ impl<'p> Rollup<'p> {
         Rollup { input, plan, sorted: None, open, before, closed }
     }
 
-    fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted<KeyedRow>, SqlError> {
-        let compare = |a: &KeyedRow, b: &KeyedRow| compare(self.plan, a, b);
+    fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted, SqlError> {
+        let compare = compare(self.plan);
         let mut sorter = Sorter::new(Budget::of(run.session.sort_buffer_size));
+        let (mut sorted_by, mut group, mut values) = (Vec::new(), Vec::new(), Vec::new());
         while self.input.next(run, row)? {
             run.step()?;
-            let (mut key, mut values) = (Vec::new(), Vec::new());
+            sorted_by.clear();
+            group.clear();
+            values.clear();
+            let mut writer = KeyWriter::new(&mut sorted_by);
             for expr in &self.plan.keys {
                 let value = run.evaluate(|cx| expr.eval(&row.values, cx))?;
-                write_group_key(&value, expr.collation(), &mut key);
-                values.push(value);
+                writer.add(&value, order(expr));
+                write_group_key(&value, expr.collation(), &mut group);
+                value.write_spilled(&mut values);
             }
-            values.extend_from_slice(&row.values[..self.plan.first_slot]);
-            sorter.push(KeyedRow { key, row: values }, &compare, run.session)?;
+            sorter.push(writer.start(), &compare, run.session, |out| {
+                out.extend_from_slice(&sorted_by);
+                write_bytes(&group, out);
+                out.extend_from_slice(&values);
+                write_row(&row.values[..self.plan.first_slot], out);
+            })?;
         }
         sorter.sorted(&compare, run.session)
     }
 
+    /// The next row: the values of its keys, and the slots before those of the aggregates.
+    fn next_sorted(&mut self, run: &Run<'_>) -> Result<Option<Vec<Value>>, SqlError> {
+        let plan = self.plan;
+        let Some(sorted) = &mut self.sorted else { return Ok(None) };
+        let Some(mut bytes) = sorted.next(&compare(plan), run.session)? else { return Ok(None) };
+        let mut read = || {
+            skip_keys(plan.keys.len(), &mut bytes)?;
+            read_bytes(&mut bytes)?;
+            read_row(plan.keys.len() + plan.first_slot, &mut bytes)
+        };
+        read().ok_or_else(|| run.session.temporary_files.damaged()).map(Some)
+    }
+
     /// How many leading keys are as those of the row before.
     fn in_common(&self, keys: &[Value]) -> usize {
-        let is_same = |(expr, (a, b)): &(&crate::expr::Expr, (&Value, &Value))| {
+        let is_same = |(expr, (a, b)): &(&Expr, (&Value, &Value))| {
             let key = |value: &Value| {
                 let mut key = Vec::new();
                 write_group_key(value, expr.collation(), &mut key);
@@ -101,13 +131,8 @@ impl Operator for Rollup<'_> {
         }
         while self.closed.is_empty() {
             run.step()?;
-            let compare = |a: &KeyedRow, b: &KeyedRow| compare(self.plan, a, b);
-            let next = match &mut self.sorted {
-                Some(sorted) => sorted.next(&compare, run.session)?,
-                None => None,
-            };
-            match next {
-                Some(next) => self.take(next.row, run)?,
+            match self.next_sorted(run)? {
+                Some(next) => self.take(next, run)?,
                 None if self.open.is_empty() => return Ok(false),
                 None => self.close(None),
             }

@@ -12,7 +12,7 @@ use crate::error::SqlError;
 use crate::exec::Run;
 use crate::expr::write_group_key;
 use crate::plan::node::{Operand, SetPlan};
-use crate::spill::{Budget, Cursor, DistinctRows, KeyedRow, RowList, Sorter};
+use crate::spill::{Budget, Cursor, DistinctRows, KeyedRow, KeyedSorter, RowList};
 use crate::value::Value;
 
 pub(super) struct SetOperation<'p> {
@@ -148,17 +148,16 @@ impl<'p> SetOperation<'p> {
         all: bool,
         run: &mut Run<'_>,
     ) -> Result<RowList, SqlError> {
-        let compare = KeyedRow::compare;
         let budget = || Budget::of(run.session.tmp_table_size);
-        let mut by_key = Sorter::of_table(budget());
-        let mut by_place = Sorter::of_table(budget());
+        let mut by_key = KeyedSorter::of_table(budget());
+        let mut by_place = KeyedSorter::of_table(budget());
         // Of equal rows those of the right side come first.
         if let Some(mut right) = right {
             right.end(run.session)?;
             let mut cursor = Cursor::default();
             while let Some(row) = right.next(&mut cursor, run.session)? {
                 let key = key_of(row, &self.plan.collations);
-                by_key.push(KeyedRow { key, row: Vec::new() }, &compare, run.session)?;
+                by_key.push(&key, [], run.session)?;
             }
             right.give_back(run.session);
         }
@@ -166,19 +165,17 @@ impl<'p> SetOperation<'p> {
         let (mut cursor, mut place) = (Cursor::default(), 0);
         while let Some(row) = left.next(&mut cursor, run.session)? {
             let key = key_of(row, &self.plan.collations);
-            let row = std::iter::once(Value::UInt(place)).chain(row.iter().cloned()).collect();
-            by_key.push(KeyedRow { key, row }, &compare, run.session)?;
+            by_key.push(&key, [Value::UInt(place)].iter().chain(row), run.session)?;
             place += 1;
         }
         left.give_back(run.session);
-        let mut sorted = by_key.sorted(&compare, run.session)?;
+        let mut sorted = by_key.sorted(run.session)?;
         let (mut key, mut on_left, mut on_right) = (Vec::new(), 0_u64, 0_u64);
-        while let Some(next) = sorted.next(&compare, run.session)? {
+        while let Some(next) = sorted.next(run.session)? {
             if next.key != key {
                 (key, on_left, on_right) = (next.key, 0, 0);
             }
-            let mut row = next.row.into_iter();
-            let Some(Value::UInt(place)) = row.next() else {
+            let Some((Value::UInt(place), row)) = next.row.split_first() else {
                 on_right += 1;
                 continue;
             };
@@ -192,13 +189,12 @@ impl<'p> SetOperation<'p> {
                 (SetOperator::Intersect, false) => on_left == 1 && on_right > 0,
             };
             if stays {
-                let key = place.to_be_bytes().to_vec();
-                by_place.push(KeyedRow { key, row: row.collect() }, &compare, run.session)?;
+                by_place.push(&place.to_be_bytes(), row, run.session)?;
             }
         }
-        let mut sorted = by_place.sorted(&compare, run.session)?;
+        let mut sorted = by_place.sorted(run.session)?;
         let mut rows = self.list(run);
-        while let Some(KeyedRow { row, .. }) = sorted.next(&compare, run.session)? {
+        while let Some(KeyedRow { row, .. }) = sorted.next(run.session)? {
             rows.push(row, run.session)?;
         }
         Ok(rows)

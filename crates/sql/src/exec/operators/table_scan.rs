@@ -236,9 +236,9 @@ fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, 
     let ranges = path.ranges.as_slice();
     let is_range =
         matches!(access.seek.tail, Tail::Range(_) | Tail::Like(..) | Tail::Union(_)) && ranges.len() <= MOST_RANGES;
-    if !is_range || table.counters.statistics.rows().is_none_or(|rows| rows < WORTH_WHILE) {
+    let Some(rows) = table.counters.statistics.rows().filter(|rows| is_range && *rows >= WORTH_WHILE) else {
         return Ok(false);
-    }
+    };
     let whole = prefix_range(&table.indexes[index].prefix());
     let mut share = 0.0;
     for range in ranges {
@@ -247,7 +247,7 @@ fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, 
         };
         share += more;
     }
-    Ok(cost::scan_is_cheaper(share))
+    Ok(share * rows as f64 > cost::most_looked_up(rows as f64))
 }
 
 impl Operator for SnapshotScan<'_> {

@@ -9,7 +9,7 @@
 mod extreme;
 mod frame;
 
-use super::sort::{Rest, SortedRow, compare_keys, compare_rows, sort_values};
+use super::sort::{by_keys, write_keys};
 use super::{Operator, Row};
 use crate::error::SqlError;
 use crate::exec::Run;
@@ -17,7 +17,7 @@ use crate::expr::aggregate::{Accumulator, Aggregate};
 use crate::expr::{Which, WindowFunction};
 use crate::plan::query::Window;
 use crate::session::SessionState;
-use crate::spill::{Budget, RowList, Sorted, Sorter};
+use crate::spill::{Budget, RowList, Sorted, Sorter, read_row, skip_keys, write_row};
 use crate::value::Value;
 use extreme::Extreme;
 use frame::{Frames, Place};
@@ -31,12 +31,18 @@ pub(super) struct WindowScan<'p> {
     /// How many slots the rows have that are taken in: all up to the functions' own.
     slots: usize,
     /// The rows that are left, once all are taken in, and the one that is next.
-    sorted: Option<Sorted<SortedRow>>,
+    sorted: Option<Sorted>,
     next: Option<SortedRow>,
     /// The partition of the row that is next, and what is known up to there.
     partition: Option<Partition>,
     place: Place,
     states: Vec<FunctionState>,
+}
+
+/// A row, and what it was sorted by.
+struct SortedRow {
+    keys: Vec<u8>,
+    values: Vec<Value>,
 }
 
 /// The rows of a partition.
@@ -79,38 +85,51 @@ impl<'p> WindowScan<'p> {
         Ok(WindowScan { input, plan, counts, frames, slots, sorted, next, partition, place, states })
     }
 
-    fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted<SortedRow>, SqlError> {
-        let compare = |a: &SortedRow, b: &SortedRow| compare_rows(&self.plan.keys, a, b);
+    fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted, SqlError> {
+        let compare = by_keys(&self.plan.keys);
         let mut sorter = Sorter::new(Budget::of(run.session.sort_buffer_size));
+        let mut keys = Vec::new();
         while self.input.next(run, row)? {
             run.step()?;
-            let keys = sort_values(&self.plan.keys, &row.values, run)?;
-            let rest = Rest::Values(row.values[..self.slots].to_vec());
-            sorter.push(SortedRow::new(&self.plan.keys, keys, rest), &compare, run.session)?;
+            let start = write_keys(&self.plan.keys, &row.values, run, &mut keys)?;
+            sorter.push(start, &compare, run.session, |out| {
+                out.extend_from_slice(&keys);
+                write_row(&row.values[..self.slots], out);
+            })?;
         }
         sorter.sorted(&compare, run.session)
     }
 
+    fn next_sorted(&mut self, run: &Run<'_>) -> Result<Option<SortedRow>, SqlError> {
+        let plan = self.plan;
+        let Some(sorted) = &mut self.sorted else { return Ok(None) };
+        let Some(bytes) = sorted.next(&by_keys(&plan.keys), run.session)? else { return Ok(None) };
+        let read = || {
+            let mut rest = bytes;
+            skip_keys(plan.keys.len(), &mut rest)?;
+            let keys = bytes[..bytes.len() - rest.len()].to_vec();
+            Some(SortedRow { keys, values: read_row(self.slots, &mut rest)? })
+        };
+        read().ok_or_else(|| run.session.temporary_files.damaged()).map(Some)
+    }
+
     /// Takes in the rows of the partition that is next; false if there is none.
     fn next_partition(&mut self, run: &mut Run<'_>) -> Result<bool, SqlError> {
-        let compare = |a: &SortedRow, b: &SortedRow| compare_rows(&self.plan.keys, a, b);
-        let Some(sorted) = &mut self.sorted else { return Ok(false) };
         let Some(mut last) = self.next.take() else { return Ok(false) };
-        let (of_partition, of_order) = self.plan.keys.split_at(self.plan.partition_keys);
+        let of_partition = by_keys(&self.plan.keys[..self.plan.partition_keys]);
+        let of_all = by_keys(&self.plan.keys);
         let mut rows = RowList::new(Budget::of(run.session.tmp_table_size), self.slots).by_number();
         let mut peers = vec![0];
         loop {
             run.step()?;
-            let next = sorted.next(&compare, run.session)?;
-            let row = std::mem::replace(&mut last.rest, Rest::Values(Vec::new()));
-            rows.push(row.into_values()?, run.session)?;
+            let next = self.next_sorted(run)?;
+            rows.push(std::mem::take(&mut last.values), run.session)?;
             let Some(next) = next else { break };
-            if compare_keys(of_partition, &last.keys, &next.keys).is_ne() {
+            if of_partition(&last.keys, &next.keys).is_ne() {
                 self.next = Some(next);
                 break;
             }
-            let keys = |row: &SortedRow| self.plan.partition_keys.min(row.keys.len());
-            if compare_keys(of_order, &last.keys[keys(&last)..], &next.keys[keys(&next)..]).is_ne() {
+            if of_all(&last.keys, &next.keys).is_ne() {
                 run.session.memory.hold(size_of::<usize>())?;
                 peers.push(rows.len());
             }
@@ -132,10 +151,8 @@ impl<'p> WindowScan<'p> {
 impl Operator for WindowScan<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         if self.sorted.is_none() {
-            let mut sorted = self.take_in(run, row)?;
-            let compare = |a: &SortedRow, b: &SortedRow| compare_rows(&self.plan.keys, a, b);
-            self.next = sorted.next(&compare, run.session)?;
-            self.sorted = Some(sorted);
+            self.sorted = Some(self.take_in(run, row)?);
+            self.next = self.next_sorted(run)?;
         }
         run.step()?;
         if let Some(partition) = self.partition.take_if(|partition| self.place.at == partition.rows.len()) {

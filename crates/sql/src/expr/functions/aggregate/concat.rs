@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::super::super::EvalContext;
 use super::super::super::convert::{local, to_bytes};
-use super::super::super::{EvalContext, order_values};
 use super::{Aggregate, spilling};
 use crate::collation::Collation;
 use crate::error::{ER_CUT_VALUE_GROUP_CONCAT, SqlError};
-use crate::spill::{Budget, KeyedRow, Sorter};
+use crate::spill::{Budget, KeyOrder, KeyWriter, Sorter, compare_keys, skip_keys};
 use crate::types::{FieldType, ResultType};
 use crate::value::Value;
 
@@ -30,7 +30,7 @@ pub(in super::super) struct Texts {
     /// What they are put together to, where they come in the order that they are wanted in.
     joined: Joined,
     /// Keys and texts of all rows, where they are to be sorted.
-    unsorted: Option<Sorter<KeyedRow>>,
+    unsorted: Option<Sorter>,
 }
 
 impl std::fmt::Debug for Texts {
@@ -92,21 +92,30 @@ impl Texts {
             cx.statement.hold(text.len() + concat.separator.len())?;
             return self.joined.add(&text, concat, cx);
         }
-        let keys = of.args[of.over..].iter().map(|key| key.eval(row, cx)).collect::<Result<Vec<_>, SqlError>>()?;
+        let mut keys = Vec::new();
+        let mut writer = KeyWriter::new(&mut keys);
+        for (key, order) in of.args[of.over..].iter().zip(orders(concat, of)) {
+            writer.add(&key.eval(row, cx)?, order);
+        }
         let unsorted = self.unsorted.get_or_insert_with(|| Sorter::of_table(Budget::of(SORTED_BYTES)));
-        unsorted.push(KeyedRow { key: text, row: keys }, &|a, b| in_order(concat, of, a, b), spilling(cx)?)
+        unsorted.push(writer.start(), &in_order(concat, of), spilling(cx)?, |out| {
+            out.extend_from_slice(&keys);
+            out.extend_from_slice(&text);
+        })
     }
 
     pub(super) fn finish(&mut self, of: &Aggregate, cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         let Some(concat) = &of.concat else { return Ok(Value::Null) };
         if let Some(unsorted) = self.unsorted.take() {
-            let compare = |a: &KeyedRow, b: &KeyedRow| in_order(concat, of, a, b);
+            let compare = in_order(concat, of);
             let with = spilling(cx)?;
             let mut sorted = unsorted.sorted(&compare, with)?;
             while !self.joined.cut
-                && let Some(KeyedRow { key: text, .. }) = sorted.next(&compare, with)?
+                && let Some(mut text) = sorted.next(&compare, with)?
             {
-                self.joined.add(&text, concat, cx)?;
+                let keys = concat.descending.len();
+                skip_keys(keys, &mut text).ok_or_else(|| with.temporary_files().damaged())?;
+                self.joined.add(text, concat, cx)?;
             }
             cx.statement.hold(self.joined.text.len())?;
         }
@@ -121,14 +130,15 @@ impl Texts {
     }
 }
 
-/// The order of the texts of two rows.
-fn in_order(concat: &Concat, of: &Aggregate, a: &KeyedRow, b: &KeyedRow) -> Ordering {
-    let keys = a.row.iter().zip(&b.row).zip(&of.args[of.over..]).zip(&concat.descending);
-    let orders = keys.map(|(((a, b), key), descending)| {
-        let order = order_values(a, b, key.collation());
-        if *descending { order.reverse() } else { order }
-    });
-    orders.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+/// The order of the texts of two rows, each behind its keys.
+fn in_order(concat: &Concat, of: &Aggregate) -> impl Fn(&[u8], &[u8]) -> Ordering {
+    |mut a: &[u8], mut b: &[u8]| compare_keys(orders(concat, of), &mut a, &mut b)
+}
+
+/// How each key of the ORDER BY is compared.
+fn orders(concat: &Concat, of: &Aggregate) -> impl Iterator<Item = KeyOrder> {
+    let keys = of.args[of.over..].iter().zip(&concat.descending);
+    keys.map(|(key, descending)| KeyOrder { collation: key.collation(), descending: *descending })
 }
 
 impl Joined {
