@@ -32,6 +32,7 @@ mod open;
 mod perf;
 mod positions;
 mod read;
+mod read_ahead;
 mod staged;
 mod stats;
 #[cfg(test)]

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// Steps of this thread's scans.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Steps {
     /// Entries that were passed over: versions that are not the one to be seen, and deletions.
     pub(super) over_old_versions: u64,
@@ -19,6 +19,11 @@ pub(super) struct Steps {
 }
 
 impl Steps {
+    pub(super) fn add(&mut self, more: Steps) {
+        self.over_old_versions += more.over_old_versions;
+        self.searched += more.searched;
+    }
+
     /// Those since the last call.
     pub(super) fn since_last() -> Steps {
         let now = CONTEXT.with(|context| Steps {

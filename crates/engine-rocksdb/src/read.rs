@@ -9,6 +9,7 @@ use rust_rocksdb::{DBRawIteratorWithThreadMode, Range, ReadOptions, SnapshotWith
 use crate::handle::Handle;
 use crate::hidden::Hidden;
 use crate::perf::Steps;
+use crate::read_ahead::{LongWalk, Threads};
 use crate::read_error;
 use crate::young_files::YoungFiles;
 use cohort_engine::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
@@ -18,11 +19,13 @@ pub(super) struct Shared<D: Handle> {
     pub(super) handle: D,
     pub(super) hidden: Hidden,
     pub(super) young_files: YoungFiles,
+    pub(super) threads: Arc<Threads>,
 }
 
 impl<D: Handle> Shared<D> {
     pub(super) fn new(handle: D) -> Arc<Shared<D>> {
-        Arc::new(Shared { handle, hidden: Hidden::default(), young_files: YoungFiles::default() })
+        let threads = Arc::new(Threads::of_this_machine());
+        Arc::new(Shared { handle, hidden: Hidden::default(), young_files: YoungFiles::default(), threads })
     }
 }
 
@@ -105,7 +108,7 @@ impl<D: Handle> Snapshot for View<D> {
     }
 
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
-        Ok(Box::new(RangeCursor::of_view(self.held.clone(), range, direction)))
+        Ok(Box::new(LongWalk::new(RangeCursor::of_view(self.held.clone(), range, direction))))
     }
 
     fn cursor_within(
@@ -174,6 +177,8 @@ pub(super) struct RangeCursor<D: Handle> {
     /// Searches that were made, and entries that were given.
     seeks: u64,
     entries: u64,
+    /// What threads that it has left have counted.
+    steps: Steps,
 }
 
 impl<D: Handle> RangeCursor<D> {
@@ -188,7 +193,7 @@ impl<D: Handle> RangeCursor<D> {
     fn new(source: Source<D>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
         let lower = range.lower.as_slice().max(&FIRST_KEY);
         if lower >= range.upper.as_slice() {
-            return RangeCursor { iterator: None, direction, place: Place::End, within: None, seeks: 0, entries: 0 };
+            return RangeCursor::at(None, Place::End, direction);
         }
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(lower);
@@ -200,15 +205,35 @@ impl<D: Handle> RangeCursor<D> {
             }
             source.shared().handle.walk(options)
         });
-        RangeCursor { iterator: Some(iterator), direction, place: Place::Before, within: None, seeks: 0, entries: 0 }
+        RangeCursor::at(Some(iterator), Place::Before, direction)
+    }
+
+    fn at(iterator: Option<HeldIterator<D>>, place: Place, direction: Direction) -> RangeCursor<D> {
+        RangeCursor { iterator, direction, place, within: None, seeks: 0, entries: 0, steps: Steps::default() }
+    }
+
+    /// Counts what this thread has done, to be called before another one goes on.
+    pub(super) fn count_steps(&mut self) {
+        self.steps.add(Steps::since_last());
+    }
+
+    /// The entry that [`Cursor::next`] gave last.
+    pub(super) fn present(&self) -> Option<Entry<'_>> {
+        let (key, value) = self.iterator.as_ref()?.borrow_iterator().item()?;
+        Some(Entry { key, value })
+    }
+
+    /// What a walk may read ahead with, if there is something to walk through.
+    pub(super) fn threads(&self) -> Option<Arc<Threads>> {
+        Some(self.iterator.as_ref()?.borrow_source().shared().threads.clone())
     }
 }
 
 impl<D: Handle> Drop for RangeCursor<D> {
     fn drop(&mut self) {
+        self.count_steps();
         if let Some(held) = &self.iterator {
-            let shared = held.borrow_source().shared();
-            let steps = Steps::since_last();
+            let (shared, steps) = (held.borrow_source().shared(), self.steps);
             shared.hidden.scanned(&shared.handle, steps.over_old_versions);
             shared.young_files.scanned(shared, self.seeks, steps.searched, self.entries);
         }

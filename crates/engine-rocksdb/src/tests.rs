@@ -543,6 +543,92 @@ fn scans_over_young_files_begin_a_compaction() {
     }
 }
 
+/// Rows that are many blocks of a walk that reads ahead, two of them too large for that.
+fn many_rows() -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut state = 1_u64;
+    let mut bytes = |len: usize| -> Vec<u8> {
+        let next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        std::iter::repeat_with(next).take(len).collect()
+    };
+    let length = |number: u32| match number {
+        25_000 | 25_001 => 3 << 20,
+        _ => number as usize % 300,
+    };
+    (0..50_000).map(|number| (row(20, number), bytes(length(number)))).collect()
+}
+
+fn everything() -> KeyRange {
+    KeyRange { lower: row(20, 0), upper: row(21, 0) }
+}
+
+#[test]
+fn a_long_walk_gives_the_entries_of_its_view() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &RocksDbOptions::default()).unwrap();
+    let mut rows = many_rows();
+    engine.load(&mut rows.clone().into_iter()).unwrap();
+    let view = engine.snapshot();
+    engine.apply(&[&put(&row(20, 45_000), b"later")], Position(1)).unwrap();
+    let threads = || engine.db.threads.left();
+    let all_threads = threads();
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let mut walks = [(); 3].map(|()| view.cursor(&everything(), direction).unwrap());
+        let mut least_left = all_threads;
+        for (key, value) in &rows {
+            for walk in &mut walks {
+                let entry = walk.next().unwrap().expect("an entry");
+                assert!(entry.key == key && entry.value == value, "{key:?}");
+            }
+            least_left = least_left.min(threads());
+        }
+        assert!(walks.iter_mut().all(|walk| walk.next().unwrap().is_none() && walk.next().unwrap().is_none()));
+        assert_eq!(least_left, all_threads.saturating_sub(walks.len()));
+        assert_eq!(threads(), all_threads, "{direction:?}");
+        rows.reverse();
+    }
+    // One that is left in the middle.
+    let mut walk = view.cursor(&everything(), Direction::Forward).unwrap();
+    for (key, _) in &rows[..20_000] {
+        assert_eq!(walk.next().unwrap().expect("an entry").key, key);
+    }
+    drop(walk);
+    assert_eq!(threads(), all_threads);
+}
+
+#[test]
+fn a_long_walk_ends_where_a_file_is_damaged() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &RocksDbOptions::default()).unwrap();
+    let rows = many_rows();
+    engine.load(&mut rows[..25_000].iter().cloned()).unwrap();
+    drop(engine);
+    let is_table = |path: &PathBuf| path.extension().is_some_and(|end| end == "sst");
+    for path in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).filter(is_table) {
+        let mut bytes = fs::read(&path).unwrap();
+        if bytes.len() > 100_000 {
+            let at = bytes.len() / 6 * 5;
+            bytes[at] ^= 0x40;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    let engine = RocksDb::open(dir.path(), &RocksDbOptions::default()).unwrap();
+    let mut walk = engine.snapshot().cursor(&everything(), Direction::Forward).unwrap();
+    let mut given = 0;
+    let error = loop {
+        match walk.next() {
+            Ok(Some(entry)) => assert_eq!((entry.key, entry.value), (&rows[given].0[..], &rows[given].1[..])),
+            Ok(None) => panic!("damage was not found"),
+            Err(error) => break error,
+        }
+        given += 1;
+    };
+    assert!(error.detail.contains("Corruption") && given > 17_000, "{given}: {error}");
+    assert!(walk.next().unwrap().is_none());
+}
+
 #[test]
 #[should_panic(expected = "applied after")]
 fn a_position_that_does_not_rise_is_a_defect() {
