@@ -184,6 +184,20 @@ impl Acks {
         self.note_change(&mut state);
     }
 
+    /// Has no commit wait any more, those that do included: the server stops. As MySQL does then.
+    pub fn give_up(&self) {
+        let (options, commits) = {
+            let state = self.state.lock();
+            (state.options, state.waits.len())
+        };
+        if commits > 0 {
+            log::warn!(
+                "semi-synchronous replication: commits go on that replicas have not acknowledged: the server stops"
+            );
+        }
+        self.configure(AckOptions { enabled: false, ..options });
+    }
+
     /// Whether commits may have to wait.
     pub fn are_enabled(&self) -> bool {
         self.enabled.load(Ordering::Acquire)

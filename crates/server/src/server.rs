@@ -315,7 +315,9 @@ impl Server {
             self.processes.list().into_iter().partition(|process| dumps.contains(&process.id));
         let kill = |process: &Arc<Process>| process.kill(cohort_sql::session::KillTarget::Connection);
         others.iter().for_each(kill);
-        self.processes.wait_until_at_most(readers.len(), Instant::now() + PATIENCE);
+        if !self.processes.wait_until_at_most(readers.len(), Instant::now() + PATIENCE) {
+            self.store().binlog().acks().give_up();
+        }
         readers.iter().for_each(kill);
     }
 

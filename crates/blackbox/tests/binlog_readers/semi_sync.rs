@@ -191,6 +191,30 @@ fn without_an_acknowledgement_commits_go_on_after_the_timeout() -> Result<()> {
 }
 
 #[test]
+fn a_stop_does_not_wait_for_a_replica_that_does_not_answer() -> Result<()> {
+    for protocol in [CommitProtocol::Journal, CommitProtocol::Mysql57] {
+        let scratch = tempfile::tempdir()?;
+        let launch = Launch::new(scratch.path().join("source")).protocol(protocol);
+        // Longer than any test.
+        let server = source(launch, 1_000_000_000)?;
+        let mut acker = Acker::attach(&server, 7)?;
+        let mut conn = server.connect()?;
+        let commit = thread::spawn(move || conn.query_drop("INSERT INTO d.t VALUES (1)"));
+        acker.asked()?;
+        let launch = server.stop()?;
+        // The client may have got its OK before the connection was closed, or not.
+        let _ = commit.join().expect("no panic");
+        let log = std::fs::read_to_string(launch.log_file())?;
+        ensure!(log.contains("replicas have not acknowledged: the server stops"), "{protocol}: {log}");
+        ensure!(!log.contains("the next start must recover"), "{protocol}: {log}");
+        let server = launch.start()?;
+        ensure!(count(&server)? == 1, "{protocol}");
+        server.stop()?;
+    }
+    Ok(())
+}
+
+#[test]
 fn who_acknowledges_what_it_cannot_have_is_cut_off() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let server = source(Launch::new(scratch.path().join("source")), 60_000)?;
