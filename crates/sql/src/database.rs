@@ -617,7 +617,7 @@ impl Database {
             }
         }
         let as_text = statement_format::logged_as_text(plan, params, transaction, session)?;
-        let statement = Statement::new(session, env, plan.kind.writes() && !ignores(&plan.kind));
+        let statement = Statement::new(session, env, plan.kind.writes()).ignoring(ignores(&plan.kind));
         let statement = statement.within(transaction.owner());
         if plan.kind.writes() && transaction.is_logged() {
             use crate::expr::StatementContext;

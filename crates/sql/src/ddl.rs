@@ -96,6 +96,8 @@ pub(crate) fn log_query(
 pub(crate) struct Changed {
     /// Objects that it removed, or rows that it copied.
     pub(crate) affected: u64,
+    /// The insert id, of a table that is made with rows.
+    pub(crate) last_insert_id: u64,
     /// `Records: 2  Duplicates: 0  Warnings: 0`, or nothing.
     pub(crate) info: String,
 }
@@ -129,7 +131,7 @@ pub(crate) fn run(ddl: &Ddl, run: &DdlRun<'_>) -> Result<Changed, SqlError> {
         Ddl::Truncate(name) => run.truncate(name),
         Ddl::AlterTable(alter) => return run.alter(alter),
     }?;
-    Ok(Changed { affected, info: String::new() })
+    Ok(Changed { affected, ..Changed::default() })
 }
 
 /// The definition with ids of its own for all that is stored.

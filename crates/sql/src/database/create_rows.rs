@@ -50,7 +50,7 @@ impl Database {
             transactions::may_commit(&mut transaction, run.session)?;
             run.create_filled(spec, &new, transaction)?;
             return Ok(match result {
-                StatementResult::Done { affected, info, .. } => Changed { affected, info },
+                StatementResult::Done { affected, last_insert_id, info } => Changed { affected, last_insert_id, info },
                 StatementResult::Rows => Changed::default(),
             });
         }

@@ -76,7 +76,7 @@ impl DdlRun<'_> {
         let affected = if counts { rows } else { 0 };
         let warnings = self.session.diagnostics_given().0 - before;
         let info = format!("Records: {affected}  Duplicates: 0  Warnings: {warnings}");
-        Ok(Changed { affected, info })
+        Ok(Changed { affected, info, ..Changed::default() })
     }
 
     fn plan(&self, alter: &AlterTable, table: &Table, rules: &Rules) -> Result<AlterPlan, SqlError> {

@@ -26,6 +26,8 @@ pub(crate) struct Statement<'a> {
     now_us: i64,
     /// A conversion that loses something is an error.
     strict: bool,
+    /// It has IGNORE.
+    pub(crate) ignores: bool,
     /// What would warn fails.
     trying: Cell<bool>,
     /// LAST_INSERT_ID(expr), if it was called.
@@ -38,7 +40,7 @@ pub(crate) struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// A statement that starts now; `writes` rows strictly if the SQL mode says so and it lacks IGNORE.
+    /// A statement that starts now; `writes` rows strictly if the SQL mode says so.
     pub(crate) fn new(session: &'a SessionState, env: &'a dyn Environment, writes: bool) -> Statement<'a> {
         let now_us = session.now_us();
         Statement {
@@ -47,12 +49,18 @@ impl<'a> Statement<'a> {
             transaction: session.transaction.as_ref().map(|open| open.transaction.owner()),
             now_us,
             strict: writes && session.sql_mode.is_strict(),
+            ignores: false,
             trying: Cell::new(false),
             explicit_last_insert_id: Cell::new(None),
             first_made_id: Cell::new(None),
             random: Cell::new((now_us as u64) ^ (&raw const *session as u64).rotate_left(32)),
             sequences: RefCell::default(),
         }
+    }
+
+    /// The same, maybe with IGNORE: nothing is strict then.
+    pub(crate) fn ignoring(self, ignores: bool) -> Statement<'a> {
+        Statement { strict: self.strict && !ignores, ignores, ..self }
     }
 
     /// The same as part of the transaction with this number.

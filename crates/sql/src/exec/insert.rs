@@ -172,7 +172,10 @@ pub(super) fn run(plan: &InsertPlan, run: &mut Run<'_>) -> Result<StatementResul
     } else {
         String::new()
     };
-    let last_insert_id = id.or(explicit).unwrap_or_else(|| inserting.ids.last_written());
+    // MySQL does not look at the rows of a SELECT again that it may change others for.
+    let forgets = rows.is_none() && !plan.on_duplicate.is_empty();
+    let written = if forgets { 0 } else { inserting.ids.last_written() };
+    let last_insert_id = id.or(explicit).unwrap_or(written);
     Ok(StatementResult::Done { affected: inserting.affected, last_insert_id, info })
 }
 

@@ -233,7 +233,10 @@ fn answer(query: &Subquery, outer: &[Value], operands: Vec<Value>, run: &mut Run
     };
     match (&*known, &query.ask) {
         (Answer::Value(value), _) => Ok(value.clone()),
-        (Answer::Rows(rows), Ask::Compare(comparison)) => rows.compare(comparison, operands, run),
+        (Answer::Rows(rows), Ask::Compare(comparison)) => {
+            let truth = rows.compare(comparison, operands, run);
+            unless_ignored(truth, run)
+        }
         _ => Err(SqlError::internal("a query within is asked for two things")),
     }
 }
@@ -246,7 +249,7 @@ pub(super) fn ask(
     operands: Vec<Value>,
     run: &mut Run<'_>,
 ) -> Result<Value, SqlError> {
-    match &query.ask {
+    let answer = match &query.ask {
         Ask::Value { .. } => the_value(plan, outer, run),
         Ask::Exists => {
             let mut exists = false;
@@ -257,6 +260,18 @@ pub(super) fn ask(
             Ok(Value::bool(exists))
         }
         Ask::Compare(comparison) => compare_each(plan, comparison, outer, operands, run),
+    };
+    unless_ignored(answer, run)
+}
+
+/// The answer; where IGNORE makes a warning of its error 1242, NULL.
+fn unless_ignored(answer: Result<Value, SqlError>, run: &Run<'_>) -> Result<Value, SqlError> {
+    match answer {
+        Err(error) if run.statement.ignores && error.is(ER_SUBQUERY_NO_1_ROW) => {
+            run.statement.push_warning(error);
+            Ok(Value::Null)
+        }
+        answer => answer,
     }
 }
 

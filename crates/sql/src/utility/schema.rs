@@ -62,11 +62,11 @@ impl Database {
         session.interrupt_ref().watch(None);
         session.locks.end_change(changing);
         self.follow_change(session);
-        let Changed { affected, info } = changed?;
+        let Changed { affected, last_insert_id, info } = changed?;
         if let Ddl::DropDatabase { name, .. } = change {
             session.leave_database(name);
         }
-        let result = StatementResult::Done { affected, last_insert_id: 0, info };
+        let result = StatementResult::Done { affected, last_insert_id, info };
         Ok(Outcome { result, commit: None, release: false })
     }
 }
