@@ -26,11 +26,11 @@ use cohort_engine::{Cursor, Entry, ReadError};
 /// How many entries are given before it is tried, each time.
 const WORTH_A_THREAD: u64 = 16 << 10;
 /// Bytes of keys and values from which on a block takes no more.
-const BLOCK_BYTES: usize = 64 << 10;
+const BLOCK_BYTES: usize = 256 << 10;
 /// Bytes of a key and a value that are read ahead at most.
 const LARGEST: usize = 1 << 20;
-/// One that is used, one that waits and one that is filled.
-const BLOCKS: usize = 3;
+/// One that is used, one that is filled, and those between: a thread that waits wakes up the more often the fewer there are.
+const BLOCKS: usize = 6;
 
 /// Threads that may still be begun.
 pub(super) struct Threads(AtomicUsize);

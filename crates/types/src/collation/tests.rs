@@ -140,6 +140,22 @@ fn patterns_match_under_the_collation() {
 }
 
 /// Text of characters with something to them: case, accents, marks, spaces, controls, other scripts.
+#[test]
+fn every_plain_character_is_equal_to_its_other_case_alone() {
+    for collation in Collation::ALL.into_iter().filter(|collation| collation.is_character()) {
+        for plain in b' '..=b'~' {
+            for other in 0..0x80_u8 {
+                let equal = match collation.is_case_sensitive() {
+                    true => plain == other,
+                    false => plain.eq_ignore_ascii_case(&other),
+                };
+                let [a, b] = [plain, other].map(char::from);
+                assert_eq!(collation.equal_chars(a, b), equal, "{}: {a:?} {b:?}", collation.name());
+            }
+        }
+    }
+}
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{0,12}",
@@ -199,6 +215,23 @@ proptest! {
                 if like(collation, text.as_bytes(), (literal.clone() + "%").as_bytes(), Some('\\'), &|| true) {
                     prop_assert!(key(collation, &text).starts_with(&least), "{}: {text:?}", collation.name());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn plain_characters_match_as_characters_do(
+        text in prop_oneof!["[a-cA-C \\-\\t\\x00]{0,10}", "[ -~\\x00-\\x1f]{0,12}", text()],
+        pattern in prop_oneof!["[%_a-cA-C \\\\-]{0,8}", "[%a-b]{0,6}", "[ -~]{0,4}"],
+        one in "[ -~]", other in "[\\x00-\\x7f]",
+        escape in prop_oneof![Just(None), Just(Some('\\')), Just(Some('a')), Just(Some('é'))],
+    ) {
+        for collation in Collation::ALL.into_iter().filter(|collation| collation.is_character()) {
+            for (text, pattern) in [(&text, &pattern), (&other, &one), (&text, &format!("%{one}%"))] {
+                let [text, pattern] = [text, pattern].map(|of| of.as_bytes());
+                let found = like(collation, text, pattern, escape, &|| true);
+                let expected = pattern::by_characters(collation, text, pattern, escape, &|| true);
+                prop_assert_eq!(found, expected, "{}: {:?} LIKE {:?}", collation.name(), text, pattern);
             }
         }
     }
