@@ -267,6 +267,8 @@ fn updates_and_deletes_carry_both_images_in_order() -> Result<()> {
     assert!(changes.join(" ").contains(both), "{changes:?}");
     let heap = "DELETE FROM `d`.`u` @1=1 DELETE FROM `d`.`u` @1=1 UPDATE `d`.`t` @1=3 @2=NULL @1=10 @2=NULL";
     assert!(changes.join(" ").contains(heap), "{changes:?}");
+    let replaced = "UPDATE `d`.`t` @1=1 @2='c' @1=1 @2='z' UPDATE `d`.`t` @1=2 @2='c' @1=2 @2='y'";
+    assert!(changes.join(" ").ends_with(replaced), "{changes:?}");
     let copy = replica(&server)?;
     for table in ["t", "u"] {
         let table_rows = rows(&mut conn, &format!("SELECT * FROM {table}"))?;

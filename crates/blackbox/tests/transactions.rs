@@ -402,6 +402,7 @@ fn a_server_that_is_read_only_takes_no_changes() -> Result<()> {
         "LOCK TABLES t WRITE",
         "CREATE USER v",
         "SET PASSWORD = 'q'",
+        "START TRANSACTION READ WRITE",
     ];
     for sql in changes {
         assert_eq!(refusal(app.query_drop(sql)), 1290, "{sql}");
@@ -435,7 +436,9 @@ fn a_server_that_is_read_only_takes_no_changes() -> Result<()> {
     root.query_drop("SET GLOBAL super_read_only = ON")?;
     assert_eq!(of_server(&mut root)?, Some((1, 1)));
     root.query_drop("SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF; BEGIN")?;
-    assert_eq!(refusal(root.query_drop("SET GLOBAL read_only = ON")), 1192);
+    for sql in ["SET GLOBAL read_only = ON", "SET GLOBAL read_only = OFF", "SET GLOBAL super_read_only = OFF"] {
+        assert_eq!(refusal(root.query_drop(sql)), 1192, "{sql}");
+    }
     let server = server.stop()?.option("--super-read-only").start()?;
     let mut root = server.connect()?;
     assert_eq!(refusal(root.query_drop("DELETE FROM d.t")), 1290);

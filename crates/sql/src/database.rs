@@ -418,6 +418,7 @@ impl Database {
     ) -> Result<Outcome, SqlError> {
         let params = given.values;
         if params.len() != prepared.param_count {
+            session.begin_diagnostics(false);
             return Err(SqlError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
         }
         session.memory.hold(params.iter().map(value_bytes).sum())?;
@@ -602,11 +603,11 @@ impl Database {
             return Ok(None);
         }
         plan.show_warnings(session);
-        // A plain read of a transaction at SERIALIZABLE, and what INSERT … SELECT reads unless at READ COMMITTED: what
-        // is written must follow from what is true when it is ordered.
+        // A plain read of a transaction at SERIALIZABLE, and what changes read: what is written must follow from what is
+        // true when it is ordered.
         let in_transaction = open.explicit || !session.autocommit;
         let locks_reads = match transaction.isolation() {
-            Isolation::ReadCommitted => false,
+            Isolation::ReadCommitted => locks_committed(&plan.kind),
             Isolation::RepeatableRead => plan.kind.writes(),
             Isolation::Serializable => plan.kind.writes() || in_transaction,
         };
@@ -774,6 +775,16 @@ fn note_error(session: &mut SessionState, outcome: Result<Outcome, SqlError>) ->
     let open = session.transaction.as_ref();
     session.memory.end_statement(open.map_or(0, |open| open.transaction.memory_bytes()));
     outcome
+}
+
+/// Whether rows that a statement only reads are locked at READ COMMITTED. InnoDB leaves the locks out in those that copy rows,
+/// and in an UPDATE of one table.
+fn locks_committed(kind: &PlanKind) -> bool {
+    match kind {
+        PlanKind::Insert(insert) => matches!(insert.source, plan::InsertRows::Values(_)),
+        PlanKind::UpdateJoined(_) | PlanKind::Delete(_) | PlanKind::DeleteJoined(_) => true,
+        PlanKind::Update(_) | PlanKind::Select(_) | PlanKind::Utility(_) => false,
+    }
 }
 
 /// Whether the statement turns errors of single rows into warnings.

@@ -90,9 +90,14 @@ fn old_files_are_purged_by_time_and_by_age() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let server = Launch::new(scratch.path()).start()?;
     let mut conn = server.connect()?;
-    conn.query_drop("CREATE DATABASE d; FLUSH BINARY LOGS; CREATE DATABASE e; FLUSH BINARY LOGS")?;
+    conn.query_drop("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY); FLUSH BINARY LOGS")?;
+    conn.query_drop("CREATE DATABASE e; FLUSH BINARY LOGS")?;
     let before = files(&server)?;
+    conn.query_drop("BEGIN; INSERT INTO d.t VALUES (1)")?;
     conn.query_drop("PURGE BINARY LOGS BEFORE NOW() - INTERVAL 1 HOUR")?;
+    assert_eq!(errno(conn.query_drop("PURGE BINARY LOGS TO 'nothing'")), 1373);
+    conn.query_drop("ROLLBACK")?;
+    assert_eq!(conn.query_first::<u64, _>("SELECT COUNT(*) FROM d.t")?, Some(0), "it is no commit");
     conn.query_drop("PURGE MASTER LOGS BEFORE '2001-01-01 00:00:00'")?;
     assert_eq!(files(&server)?, before);
     conn.query_drop("PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 HOUR")?;

@@ -11,8 +11,8 @@ use cohort_sql::ast::{AccountName, AccountStatement, AdminCommand, RoleStatement
 use cohort_sql::collation::Collation;
 use cohort_sql::error::{
     ER_COLLATION_CHARSET_MISMATCH, ER_GTID_MODE_OFF, ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT,
-    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED,
-    ER_UNKNOWN_CHARACTER_SET,
+    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, ER_KILL_DENIED_ERROR, ER_LOCK_OR_ACTIVE_TRANSACTION,
+    ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_UNKNOWN_CHARACTER_SET,
 };
 use cohort_sql::expr::VariableScope;
 use cohort_sql::parse::without_passwords;
@@ -416,6 +416,9 @@ impl Environment for SessionEnvironment {
         match global {
             true if row.effect == Effect::ReadOnly && setting == Setting::Bool(true) => {
                 self.server.database.while_nobody_changes(session, || self.set_globally(id, setting))?;
+            }
+            true if row.effect == Effect::ReadOnly && session.in_transaction() => {
+                return Err(SqlError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
             }
             true => self.set_globally(id, setting),
             false => self.set_in_session(session, id, setting),

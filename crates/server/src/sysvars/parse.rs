@@ -98,6 +98,7 @@ impl SystemVariable {
                 let is_collation = matches!(self.kind, Kind::Collation);
                 self.word(if is_collation { collation.name() } else { collation.charset().name() })
             }
+            (Kind::Only(only), Value::Int(id)) if is_collation(only, *id) => self.word(only),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::Int(value)) => self.word(&value.to_string()),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::UInt(value)) => self.word(&value.to_string()),
             (_, Value::Text(text)) => self.word(text),
@@ -188,6 +189,11 @@ impl SystemVariable {
         };
         Ok((setting, false))
     }
+}
+
+/// Whether it is the number of the collation of this name.
+fn is_collation(name: &str, id: i64) -> bool {
+    u16::try_from(id).ok().and_then(Collation::from_id).is_some_and(|collation| collation.name() == name)
 }
 
 fn sql_mode(bits: Option<u64>, value: &Value) -> Result<(Setting, Adjusted), SettingError> {

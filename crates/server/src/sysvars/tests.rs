@@ -31,6 +31,12 @@ fn values_are_checked_as_mysql_does() {
         Ok((Setting::text("READ-COMMITTED"), false))
     );
     assert_eq!(row("completion_type").check(&Value::text("CHAIN")), Err(SettingError::Value("CHAIN".into())));
+    // As mysqlbinlog writes them.
+    assert_eq!(row("completion_type").check(&Value::Int(0)), Ok((Setting::text("NO_CHAIN"), false)));
+    assert_eq!(row("lc_time_names").check(&Value::Int(0)), Ok((Setting::text("en_US"), false)));
+    let collation = row("default_collation_for_utf8mb4");
+    assert_eq!(collation.check(&Value::Int(255)), Ok((Setting::text("utf8mb4_0900_ai_ci"), false)));
+    assert_eq!(collation.check(&Value::Int(45)), Err(SettingError::Value("45".into())));
     assert_eq!(row("character_set_results").check(&Value::Null), Ok((Setting::Null, false)));
     assert_eq!(row("character_set_client").check(&Value::Null), Err(SettingError::Value("NULL".into())));
     assert_eq!(row("innodb_flush_log_at_trx_commit").check(&Value::Int(2)), Ok((Setting::Int(2), false)));

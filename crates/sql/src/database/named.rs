@@ -55,7 +55,10 @@ impl Database {
     ) -> Result<Outcome, SqlError> {
         let named = session.named_statements.borrow().get(&name.to_lowercase()).cloned();
         let named = named.and_then(|named| named.downcast::<NamedStatement>().ok());
-        let named = named.ok_or_else(|| unknown(name, "EXECUTE"))?;
+        let named = named.ok_or_else(|| {
+            session.begin_diagnostics(false);
+            unknown(name, "EXECUTE")
+        })?;
         let literals = session.literals();
         let parameter = |name: &String| {
             let collation = session.collation_of_variable(name).unwrap_or(Collation::DEFAULT);

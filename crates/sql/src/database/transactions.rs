@@ -89,10 +89,12 @@ impl Database {
     ) -> Result<Outcome, SqlError> {
         outside_xa(session)?;
         self.unlock_tables(session)?;
-        if consistent_snapshot {
+        let refusal = if read_only == Some(false) { session.may_change_server() } else { Ok(()) };
+        if consistent_snapshot || refusal.is_err() {
             // The new snapshot must have in it what is committed here.
             self.commit_now(session)?;
         }
+        refusal?;
         let commit = end(session)?;
         let mut open = self.new_transaction(session, true, read_only);
         if consistent_snapshot {

@@ -387,18 +387,28 @@ impl Inserting<'_> {
         Ok(Some((stored, row)))
     }
 
-    /// REPLACE: the row in the way goes. True if it stays, because it is the new one already: as in MySQL, which
-    /// changes the row in place where no other unique key can be in the way.
+    /// REPLACE: the row in the way goes. True if it becomes the new one in its place, as in MySQL where no later unique key
+    /// can be in the way.
     fn replace_conflicting(&mut self, conflict: &Conflict, run: &mut Run<'_>) -> Result<bool, SqlError> {
         let Some((stored, row)) = self.conflicting(conflict, run)? else { return Ok(false) };
         self.affected += 1;
-        if row == self.row && self.table.indexes.iter().filter(|index| index.is_unique()).count() == 1 {
-            self.ids.inserted();
-            return Ok(true);
+        if self.table.indexes[conflict.index + 1..].iter().any(|index| index.is_unique()) {
+            self.duplicates += 1;
+            row_change::delete(self.table, &row, &conflict.row_key, &stored, run)?;
+            return Ok(false);
         }
-        self.duplicates += 1;
-        row_change::delete(self.table, &row, &conflict.row_key, &stored, run)?;
-        Ok(false)
+        let columns: Vec<(usize, Value)> =
+            (0..row.len()).filter(|at| self.row[*at] != row[*at]).map(|at| (at, self.row[at].clone())).collect();
+        if !columns.is_empty() {
+            let changed = Changed { columns: &columns, before: &row, after: &self.row };
+            if let Some(other) = row_change::update(self.table, &changed, &conflict.row_key, &stored, run)? {
+                return Err(duplicate(self.table, other.index, &self.row, run.session.time_zone));
+            }
+            self.affected += 1;
+            self.duplicates += 1;
+        }
+        self.ids.inserted();
+        Ok(true)
     }
 
     /// ON DUPLICATE KEY UPDATE: the row in the way is changed.

@@ -305,7 +305,7 @@ impl Function {
     /// Whether a replica that runs the same statement may get another value, or have no such effect. Not so
     /// LAST_INSERT_ID, which goes with the statement.
     pub(crate) fn may_differ_on_replica(&self) -> bool {
-        const OF_SERVER: [&str; 11] = [
+        const OF_SERVER: [&str; 16] = [
             "aes_decrypt",
             "aes_encrypt",
             "load_file",
@@ -316,6 +316,12 @@ impl Function {
             "row_count",
             "found_rows",
             "ps_thread_id",
+            "ps_current_thread_id",
+            // What they give is not what MySQL and MariaDB give.
+            "statement_digest",
+            "statement_digest_text",
+            "weight_string",
+            "compress",
             "roles_graphml",
         ];
         (self.volatile && self.name != "last_insert_id") || OF_SERVER.contains(&self.name)

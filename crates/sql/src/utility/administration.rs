@@ -38,13 +38,13 @@ impl Database {
         session: &mut SessionState,
         env: &dyn Environment,
     ) -> Result<(), SqlError> {
-        self.commit_open(session)?;
+        let purges = matches!(command, AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_));
+        if !purges {
+            self.commit_open(session)?;
+        }
         // Files of a backup stay.
-        let purges = matches!(
-            command,
-            AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_) | AdminCommand::ResetBinaryLogs
-        );
-        let changing = session.intend(if purges { &[MetadataName::Backup] } else { &[] })?;
+        let removes = purges || matches!(command, AdminCommand::ResetBinaryLogs);
+        let changing = session.intend(if removes { &[MetadataName::Backup] } else { &[] })?;
         let done = Self::administer_now(command, params, session, env);
         session.locks.end_change(changing);
         done
