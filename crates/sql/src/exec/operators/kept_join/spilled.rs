@@ -25,6 +25,13 @@ const PARTS: usize = 16;
 const MOST_DEPTH: u32 = 4;
 /// How much more memory a row takes than its bytes in a file, about.
 const IN_MEMORY: u64 = 4;
+/// What a part may have in memory in any case, bytes: the files that it comes from have more for their blocks.
+const LEAST_BYTES: u64 = 32 << 10;
+
+/// What a part may have in memory.
+fn memory(run: &Run<'_>) -> u64 {
+    run.session.join_buffer_size.max(LEAST_BYTES)
+}
 
 /// What a record begins with.
 const KEYED: u8 = 0;
@@ -226,7 +233,7 @@ impl Spilled {
 
     /// The next row of the join.
     pub(super) fn next(&mut self, plan: &Join, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        let memory = run.session.join_buffer_size;
+        let memory = memory(run);
         loop {
             let open = match &mut self.open {
                 Some(open) => open,
@@ -292,7 +299,7 @@ impl Open {
 
     /// Takes as much of the right side into memory as there is room for, and begins with the left one again.
     fn next_piece(&mut self, plan: &Join, run: &mut Run<'_>) -> Result<(), SqlError> {
-        let table = std::mem::replace(&mut self.table, Table::new(Budget::of(run.session.join_buffer_size)));
+        let table = std::mem::replace(&mut self.table, Table::new(Budget::of(memory(run))));
         table.give_back(run.session);
         if let Some((key, mut values)) = self.pending.take() {
             self.table.has_room(key.as_deref(), &values, run.session)?;
