@@ -148,6 +148,19 @@ fn the_first_rows_are_those_of_the_whole_order() {
 }
 
 #[test]
+fn the_least_memory_does_not_make_a_file_for_each_row() {
+    let mut client = filled();
+    let files = Arc::new(TemporaryFiles::default());
+    client.session.temporary_files = files.clone();
+    let sql = "SELECT COUNT(*), SUM(a.id), SUM(b.id) FROM t AS a JOIN t AS b ON a.id = b.id AND a.s = b.s";
+    let expected = client.run(sql);
+    give(&mut client, 1);
+    assert_eq!(client.run(sql), expected);
+    let made = files.files.load(Ordering::Relaxed);
+    assert!((1..=1000).contains(&made), "{made} files");
+}
+
+#[test]
 fn answers_from_files_are_those_from_memory() {
     let mut client = filled();
     let files = Arc::new(TemporaryFiles::default());
