@@ -161,6 +161,11 @@ impl Tail {
         self.state.lock().files.values().min().copied()
     }
 
+    /// How many read this file.
+    pub fn readers_of(&self, file: u64) -> usize {
+        self.state.lock().files.values().filter(|read| **read == file).count()
+    }
+
     /// Counts a follower, who reads `file` and later ones.
     pub(crate) fn join(&self, file: u64) -> u64 {
         let mut state = self.state.lock();

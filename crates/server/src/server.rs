@@ -24,6 +24,7 @@ use cohort_io::sync::Mutex;
 use cohort_sql::ast::AdminCommand;
 use cohort_sql::error::{
     ER_CANT_CREATE_THREAD, ER_CON_COUNT_ERROR, ER_DA_SSL_LIBRARY_ERROR, ER_ERROR_ON_READ, ER_HOST_IS_BLOCKED,
+    ER_WARN_PURGE_LOG_IN_USE,
 };
 use cohort_sql::memory::ServerMemory;
 use cohort_sql::session::{ServerReadOnly, SessionState};
@@ -347,9 +348,9 @@ impl Server {
                 self.hosts.flush();
                 Ok(())
             }
-            AdminCommand::FlushStatus => Err(SqlError::internal("FLUSH STATUS is the session's")),
-            AdminCommand::PurgeBinaryLogsTo(name) => self.purge_binlog_to(name),
-            AdminCommand::PurgeBinaryLogsBefore(_) => Err(SqlError::internal("its time is evaluated first")),
+            AdminCommand::FlushStatus | AdminCommand::PurgeBinaryLogsTo(_) | AdminCommand::PurgeBinaryLogsBefore(_) => {
+                Err(SqlError::internal("it is the session's"))
+            }
             AdminCommand::ResetBinaryLogs => self.reset_binlog(),
             AdminCommand::ReloadTls => self.reload_tls(),
             AdminCommand::Shutdown => {
@@ -369,18 +370,17 @@ impl Server {
         Ok(())
     }
 
-    fn purge_binlog_to(&self, name: &str) -> Result<(), SqlError> {
-        let binlog = self.store().binlog();
-        let file = binlog.list().into_iter().find(|file| file.name == name);
+    /// Removes the binlog files before this one. Warning 1867 if some of them stay, since they are read.
+    pub fn purge_binlog_to(&self, name: &str) -> Result<Option<SqlError>, SqlError> {
+        let file = self.store().binlog().list().into_iter().find(|file| file.name == name);
         let file = file.ok_or_else(|| SqlError::new(cohort_sql::error::ER_UNKNOWN_TARGET_BINLOG, &[]))?;
-        let purged = self.store().purge_binlog(file.number);
-        purged.map(drop).map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&name, &error]))
+        self.purge_binlog_to_number(file.number)
     }
 
-    /// Removes the binlog files that were written to before a time only, seconds since 1970.
-    pub fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError> {
+    /// Removes the binlog files that were written to before a time only, seconds since 1970. Warning 1867 likewise.
+    pub fn purge_binlog_before(&self, seconds: i64) -> Result<Option<SqlError>, SqlError> {
         if !self.store().log_bin() {
-            return Ok(());
+            return Ok(None);
         }
         let binlog = self.store().binlog();
         let oldest = binlog.list().first().map(|file| file.number);
@@ -388,7 +388,7 @@ impl Server {
         let first = first.map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", &error]))?;
         match first {
             Some(number) if first > oldest => self.purge_binlog_to_number(number),
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 
@@ -400,16 +400,16 @@ impl Server {
         }
         let age = self.globals.get(ids::BINLOG_EXPIRE_LOGS_SECONDS) as i64;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
-        let by_age = if age > 0 { self.purge_binlog_before(now - age) } else { Ok(()) };
+        let by_age = if age > 0 { self.purge_binlog_before(now - age) } else { Ok(None) };
         let size = self.globals.get(ids::MAX_BINLOG_TOTAL_SIZE);
-        let by_size = if size > 0 { self.purge_binlog_beyond(size) } else { Ok(()) };
+        let by_size = if size > 0 { self.purge_binlog_beyond(size) } else { Ok(None) };
         for error in [by_age, by_size].into_iter().filter_map(Result::err) {
             log::warn!("old binlog files are not purged: {}", error.message);
         }
     }
 
     /// Removes the oldest binlog files until all together have so many bytes at most.
-    fn purge_binlog_beyond(&self, bytes: u64) -> Result<(), SqlError> {
+    fn purge_binlog_beyond(&self, bytes: u64) -> Result<Option<SqlError>, SqlError> {
         let files = self.store().binlog().list();
         let mut left = bytes;
         let kept = files.iter().rev().take_while(|file| {
@@ -421,17 +421,23 @@ impl Server {
         let kept = kept.count().max(1);
         match files.len().checked_sub(kept).and_then(|first| files.get(first)) {
             Some(first) if kept < files.len() => self.purge_binlog_to_number(first.number),
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 
-    fn purge_binlog_to_number(&self, first: u64) -> Result<(), SqlError> {
+    fn purge_binlog_to_number(&self, first: u64) -> Result<Option<SqlError>, SqlError> {
+        let binlog = self.store().binlog();
+        let to_go: Vec<_> = binlog.list().into_iter().filter(|file| file.number < first).collect();
         let purged = self.store().purge_binlog(first);
         let purged = purged.map_err(|error| SqlError::new(ER_ERROR_ON_READ, &[&"the binlog", &error]))?;
         if let Some(last) = purged.last() {
             log::info!("{} binlog files purged, to {last}", purged.len());
         }
-        Ok(())
+        let left = to_go.get(purged.len()).map(|file| (&file.name, binlog.tail().readers_of(file.number)));
+        let read = left.filter(|(_, readers)| *readers > 0);
+        Ok(read.map(|(name, readers)| {
+            SqlError::new(ER_WARN_PURGE_LOG_IN_USE, &[name, &readers, &purged.len(), &to_go.len()])
+        }))
     }
 
     /// Has old binlog files removed from now on, to the stop.

@@ -592,7 +592,7 @@ pub trait Environment {
     /// FLUSH LOGS, PURGE BINARY LOGS and so on.
     fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError>;
     /// PURGE BINARY LOGS BEFORE a time, in seconds since 1970.
-    fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError>;
+    fn purge_binlog_before(&self, session: &mut SessionState, seconds: i64) -> Result<(), SqlError>;
     /// Waits until all of `set` is executed; false if `deadline` came first, or the statement was to end. 3062 where
     /// transactions are anonymous.
     fn wait_for_gtids(

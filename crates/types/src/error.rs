@@ -410,6 +410,7 @@ error_table! {
     ER_NON_UPDATABLE_TABLE = 1288, "HY000", "The target table {} of the {} is not updatable";
     ER_VIEW_WRONG_LIST = 1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     ER_MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '{}' and '{}'.";
+    ER_WARN_PURGE_LOG_IN_USE = 1867, "HY000", "file {} was not purged because it was being read by {} thread(s), purged only {} out of {} files.";
     ER_MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000", "Your password has expired. To log in you must change it using a client that supports expired passwords.";
     ER_ACCOUNT_HAS_BEEN_LOCKED = 3118, "HY000", "Access denied for user '{}'@'{}'. Account is locked.";
     ER_UNKNOWN_AUTHID = 3523, "HY000", "Unknown authorization ID {}";

@@ -168,7 +168,15 @@ fn files_that_are_read_are_not_purged() -> Result<()> {
     reader.events_to(PREVIOUS_GTIDS)?;
     let mut files =
         |sql: &str| -> Result<Vec<String>> { Ok(conn.query_map(sql, |(name, _, _): (String, u64, String)| name)?) };
-    server.connect()?.query_drop(format!("PURGE BINARY LOGS TO '{last}'"))?;
+    for purge in [format!("TO '{last}'"), "BEFORE NOW() + INTERVAL 1 HOUR".to_owned()] {
+        let mut conn = server.connect()?;
+        conn.query_drop(format!("PURGE BINARY LOGS {purge}"))?;
+        let warnings: Vec<(String, u16, String)> = conn.query("SHOW WARNINGS")?;
+        let [(_, 1867, message)] = &warnings[..] else { panic!("{purge}: {warnings:?}") };
+        let read =
+            format!("file {first} was not purged because it was being read by 1 thread(s), purged only 0 out of 1");
+        assert!(message.starts_with(&read), "{message}");
+    }
     assert!(files("SHOW BINARY LOGS")?.contains(&first));
     while reader.events_to(ROTATE)?.last().context("it was asked for")?.flags() == 0x20 {}
     reader.events_to(PREVIOUS_GTIDS)?;

@@ -22,7 +22,7 @@ use cohort_sql::privilege::Privilege::{
 use cohort_sql::privilege::PrivilegeSet;
 use cohort_sql::privilege::needs::{Holder, Need};
 use cohort_sql::privilege::roster::Roster;
-use cohort_sql::session::{Environment, KillTarget, LockOwner, SessionState, ShowTable};
+use cohort_sql::session::{DiagnosticLevel, Environment, KillTarget, LockOwner, SessionState, ShowTable};
 use cohort_sql::types::Charset;
 use cohort_sql::{SqlError, Value};
 use cohort_txn::GtidMode;
@@ -514,16 +514,23 @@ impl Environment for SessionEnvironment {
         result
     }
 
-    fn administer(&self, _session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError> {
-        if let AdminCommand::FlushStatus = command {
-            self.tally.flush();
-            return Ok(());
+    fn administer(&self, session: &mut SessionState, command: &AdminCommand) -> Result<(), SqlError> {
+        match command {
+            AdminCommand::FlushStatus => {
+                self.tally.flush();
+                Ok(())
+            }
+            AdminCommand::PurgeBinaryLogsTo(name) => {
+                note_left(session, self.server.purge_binlog_to(name)?);
+                Ok(())
+            }
+            _ => self.server.administer(command),
         }
-        self.server.administer(command)
     }
 
-    fn purge_binlog_before(&self, seconds: i64) -> Result<(), SqlError> {
-        self.server.purge_binlog_before(seconds)
+    fn purge_binlog_before(&self, session: &mut SessionState, seconds: i64) -> Result<(), SqlError> {
+        note_left(session, self.server.purge_binlog_before(seconds)?);
+        Ok(())
     }
 
     fn wait_for_gtids(
@@ -563,4 +570,9 @@ impl Environment for SessionEnvironment {
         let account = self.identity().account();
         self.place.borrow().as_ref().map_or(Ok(()), |place| place.begin_update(&account, limits))
     }
+}
+
+/// Tells a session of binlog files that stay although it purged them.
+fn note_left(session: &SessionState, warning: Option<SqlError>) {
+    warning.into_iter().for_each(|warning| session.push_diagnostic(DiagnosticLevel::Warning, warning));
 }

@@ -138,7 +138,7 @@ impl Environment for StandIn {
         Ok(())
     }
 
-    fn purge_binlog_before(&self, _: i64) -> Result<(), SqlError> {
+    fn purge_binlog_before(&self, _: &mut SessionState, _: i64) -> Result<(), SqlError> {
         Ok(())
     }
 

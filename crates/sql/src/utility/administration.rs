@@ -65,6 +65,6 @@ impl Database {
             // No time at all is before every file.
             _ => 0,
         };
-        env.purge_binlog_before(seconds)
+        env.purge_binlog_before(session, seconds)
     }
 }
