@@ -98,7 +98,7 @@ impl SystemVariable {
                 let is_collation = matches!(self.kind, Kind::Collation);
                 self.word(if is_collation { collation.name() } else { collation.charset().name() })
             }
-            (Kind::Only(only), Value::Int(id)) if is_collation(only, *id) => self.word(only),
+            (Kind::Only(only), Value::Int(number)) if stands_for(*number, only) => self.word(only),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::Int(value)) => self.word(&value.to_string()),
             (Kind::Only(_) | Kind::OnlyFlag(_), Value::UInt(value)) => self.word(&value.to_string()),
             (_, Value::Text(text)) => self.word(text),
@@ -191,9 +191,12 @@ impl SystemVariable {
     }
 }
 
-/// Whether it is the number of the collation of this name.
-fn is_collation(name: &str, id: i64) -> bool {
-    u16::try_from(id).ok().and_then(Collation::from_id).is_some_and(|collation| collation.name() == name)
+/// Whether mysqlbinlog writes this number for a word: the number of a collation, or the place in a list of which there is
+/// nothing else here.
+fn stands_for(number: i64, word: &str) -> bool {
+    let collation = u16::try_from(number).ok().and_then(Collation::from_id);
+    collation.is_some_and(|collation| collation.name() == word)
+        || (number == 0 && ["NO_CHAIN", "en_US"].contains(&word))
 }
 
 fn sql_mode(bits: Option<u64>, value: &Value) -> Result<(Setting, Adjusted), SettingError> {

@@ -277,7 +277,7 @@ pub const TABLE: &[SystemVariable] = &[
         .leads("character_set_server", charset_of),
     row("commit_flush", Global, AtStart, Bool, "ON", "Under commit_protocol=mariadb the engines' logs are synced after the commit records too."),
     row("commit_protocol", Global, AtStart, Word(CommitProtocol::NAMES), "journal", "How binlog and engines are kept together: by the journal, or as a historical server did it. tc-mmap is for engines alone and needs --skip-log-bin."),
-    row("completion_type", Both, Anytime, Word(&["NO_CHAIN"]), "NO_CHAIN", "COMMIT begins no new transaction."),
+    row("completion_type", Both, Anytime, Only("NO_CHAIN"), "NO_CHAIN", "COMMIT begins no new transaction."),
     row("connect_timeout", Global, Anytime, int(2, YEAR), "10", "Seconds a client may take to log in."),
     row("connection_control_failed_connections_threshold", Global, Anytime, int(0, 2_147_483_647), "3", "Wrong passwords in a row for one user from one host after which answers are delayed, by a second more each time, and after ten times as many for all users of the host; 0 for never.")
         .effect(Effect::WrongPasswords),
@@ -372,7 +372,7 @@ pub const TABLE: &[SystemVariable] = &[
         .apply(Apply::Int(|session, value| session.last_insert_id.set(value)))
         .read(Source::Session(last_insert_id)),
     row("lc_messages", Both, Anytime, Only("en_US"), "en_US", "Language of messages."),
-    row("lc_time_names", Both, Anytime, Word(&["en_US"]), "en_US", "Language of names of days and months."),
+    row("lc_time_names", Both, Anytime, Only("en_US"), "en_US", "Language of names of days and months."),
     row("license", Global, Never, Text, "Apache-2.0", "License of the server."),
     row("local_infile", Global, Anytime, OnlyFlag(false), "OFF", "LOAD DATA LOCAL is not there."),
     row("lock_wait_timeout", Both, Anytime, int(1, YEAR), "31536000", "Seconds to wait for a table's definition; then error 1205.")
