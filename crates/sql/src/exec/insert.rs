@@ -343,7 +343,7 @@ impl Inserting<'_> {
                     return Ok(());
                 }
                 // Over its last unique key MySQL changes the row in place.
-                if self.table.indexes[conflict.index + 1..].iter().any(|index| index.is_unique()) {
+                if self.has_later_unique(&conflict) {
                     self.ids.again();
                 }
                 continue;
@@ -387,18 +387,22 @@ impl Inserting<'_> {
         Ok(Some((stored, row)))
     }
 
+    /// Whether a later unique key may be in the way too.
+    fn has_later_unique(&self, conflict: &Conflict) -> bool {
+        self.table.indexes[conflict.index + 1..].iter().any(|index| index.is_unique())
+    }
+
     /// REPLACE: the row in the way goes. True if it becomes the new one in its place, as in MySQL where no later unique key
     /// can be in the way.
     fn replace_conflicting(&mut self, conflict: &Conflict, run: &mut Run<'_>) -> Result<bool, SqlError> {
         let Some((stored, row)) = self.conflicting(conflict, run)? else { return Ok(false) };
         self.affected += 1;
-        if self.table.indexes[conflict.index + 1..].iter().any(|index| index.is_unique()) {
+        if self.has_later_unique(conflict) {
             self.duplicates += 1;
             row_change::delete(self.table, &row, &conflict.row_key, &stored, run)?;
             return Ok(false);
         }
-        let columns: Vec<(usize, Value)> =
-            (0..row.len()).filter(|at| self.row[*at] != row[*at]).map(|at| (at, self.row[at].clone())).collect();
+        let columns = differing(&row, &self.row);
         if !columns.is_empty() {
             let changed = Changed { columns: &columns, before: &row, after: &self.row };
             if let Some(other) = row_change::update(self.table, &changed, &conflict.row_key, &stored, run)? {
@@ -443,8 +447,7 @@ impl Inserting<'_> {
                 slots[at] = current_timestamp(column, self.number, run)?;
             }
         }
-        let columns: Vec<(usize, Value)> =
-            (0..count).filter(|at| slots[*at] != before[*at]).map(|at| (at, slots[at].clone())).collect();
+        let columns = differing(&before, &slots[..count]);
         if let Some(column) = self.table.auto_increment
             && let Some((_, value)) = columns.iter().find(|(at, _)| *at == column)
             && let Value::Int(id) = value
@@ -477,6 +480,12 @@ impl Inserting<'_> {
         let id = self.table.auto_increment.map_or(&Value::Null, |column| &row[column]);
         self.ids.updated(id, changed);
     }
+}
+
+/// The columns that differ, with their new values.
+fn differing(before: &[Value], after: &[Value]) -> Vec<(usize, Value)> {
+    let pairs = before.iter().zip(after).enumerate();
+    pairs.filter(|(_, (before, after))| before != after).map(|(at, (_, after))| (at, after.clone())).collect()
 }
 
 /// Stores an assigned value; NULL where there may be none is error 1048, or a default if that is `lenient`.

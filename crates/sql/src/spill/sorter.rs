@@ -65,6 +65,13 @@ struct Entry {
     len: u32,
 }
 
+impl Entry {
+    /// Its record, of those of its chunk.
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.at as usize..][..self.len as usize]
+    }
+}
+
 impl Chunk {
     /// Adds a record, which `write` appends, and says what it takes in memory, bytes; `None` if it is more than a record
     /// may have.
@@ -82,15 +89,10 @@ impl Chunk {
         Chunk { entries: vec![Entry { at: 0, ..last }], bytes: self.bytes.split_off(last.at as usize) }
     }
 
-    fn record(&self, entry: &Entry) -> &[u8] {
-        &self.bytes[entry.at as usize..][..entry.len as usize]
-    }
-
     /// Sorts the records; of those that compare as equal the first alone stays if they are to be `unique`.
     fn sort(&mut self, unique: bool, compare: &impl Compare) {
         let Chunk { entries, bytes } = self;
-        let record = |entry: &Entry| &bytes[entry.at as usize..][..entry.len as usize];
-        let order = |a: &Entry, b: &Entry| a.start.cmp(&b.start).then_with(|| compare(record(a), record(b)));
+        let order = |a: &Entry, b: &Entry| a.start.cmp(&b.start).then_with(|| compare(a.of(bytes), b.of(bytes)));
         entries.sort_by(order);
         if unique {
             entries.dedup_by(|entry, before| order(entry, before).is_eq());
@@ -102,7 +104,7 @@ impl Chunk {
         let mut bytes = Vec::with_capacity(self.entries.iter().map(|entry| entry.len as usize).sum());
         for entry in &mut self.entries {
             let at = bytes.len() as u32;
-            bytes.extend_from_slice(&self.bytes[entry.at as usize..][..entry.len as usize]);
+            bytes.extend_from_slice(entry.of(&self.bytes));
             entry.at = at;
         }
         self.bytes = bytes;
@@ -186,7 +188,7 @@ impl Sorter {
             Some((chunk, chunk.entries.get(wanted - 1)?))
         };
         last().is_none_or(|(chunk, last)| {
-            start.cmp(&last.start).then_with(|| compare(record, chunk.record(last))).is_lt()
+            start.cmp(&last.start).then_with(|| compare(record, last.of(&chunk.bytes))).is_lt()
         })
     }
 
@@ -346,7 +348,7 @@ impl Source {
     fn record(&self) -> &[u8] {
         match self {
             Source::Memory { chunk, next } => {
-                next.checked_sub(1).and_then(|at| chunk.entries.get(at)).map_or(&[], |entry| chunk.record(entry))
+                next.checked_sub(1).and_then(|at| chunk.entries.get(at)).map_or(&[], |entry| entry.of(&chunk.bytes))
             }
             Source::File(reader) => reader.last().get(KeyStart::BYTES..).unwrap_or_default(),
         }

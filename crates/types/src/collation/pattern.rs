@@ -11,17 +11,15 @@ pub fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<ch
     // Characters that are printed are equal to themselves and their other case, under each collation.
     let is_plain = || pattern.iter().all(|byte| matches!(byte, b' '..=b'~')) && text.is_ascii();
     if collation == Collation::Binary || is_plain() {
-        let escape = match escape {
-            Some(c) if !c.is_ascii() && collation.is_character() => None,
-            escape => escape.and_then(|c| u8::try_from(c).ok()),
-        };
-        let fold = |byte: u8| if collation.is_case_sensitive() { byte } else { byte.to_ascii_lowercase() };
+        let escape = escape.and_then(|c| u8::try_from(c).ok());
+        let cases_differ = collation.is_case_sensitive();
+        let fold = |byte: u8| if cases_differ { byte } else { byte.to_ascii_lowercase() };
         let units = Units {
             next: |bytes: &[u8]| bytes.first().map(|&byte| (byte, 1)),
             code: |byte: &u8| u32::from(*byte),
             equal: |a: &u8, b: &u8| fold(*a) == fold(*b),
             find: |byte: &u8, text: &[u8]| match fold(*byte) {
-                folded if folded.is_ascii_lowercase() && !collation.is_case_sensitive() => {
+                folded if folded.is_ascii_lowercase() && !cases_differ => {
                     memchr::memchr2(folded, folded.to_ascii_uppercase(), text)
                 }
                 _ => memchr::memchr(*byte, text),
