@@ -4,6 +4,7 @@ use cohort_txn::{LockMode, Read};
 
 use super::insert_ids::InsertIds;
 use super::row_change::{self, Changed, Conflict, duplicate, find_conflict, new_row_key};
+use super::update::pass_auto_increment;
 use super::{Run, failure, query};
 use crate::catalog::definition::{ColumnDef, DefaultValue};
 use crate::catalog::table::Table;
@@ -448,12 +449,7 @@ impl Inserting<'_> {
             }
         }
         let columns = differing(&before, &slots[..count]);
-        if let Some(column) = self.table.auto_increment
-            && let Some((_, value)) = columns.iter().find(|(at, _)| *at == column)
-            && let Value::Int(id) = value
-        {
-            self.table.pass_auto_increment(run.transaction, u64::try_from(*id).unwrap_or(0))?;
-        }
+        pass_auto_increment(self.table, &columns, run)?;
         let changed = Changed { columns: &columns, before: &before, after: &slots[..count] };
         match row_change::update(self.table, &changed, &conflict.row_key, &stored, run)? {
             None => {
