@@ -132,3 +132,29 @@ fn tables_are_checked_while_others_write() -> Result<()> {
     );
     server.stop().map(drop)
 }
+
+/// A range of an index that turns out to lead to many of the rows gives way to a scan, but for FORCE INDEX. Rows come in the
+/// order in which they are read.
+#[test]
+fn a_forced_index_is_used_however_many_rows_it_finds() -> Result<()> {
+    const ROWS: i32 = 80_000;
+    let folder = tempfile::tempdir()?;
+    // How much of an index a range is shows in files only.
+    let server = Launch::new(folder.path().join("data")).option("--write-buffer-size=1M").start()?;
+    let mut conn = server.connect()?;
+    conn.query_drop(format!("CREATE DATABASE d; USE d; SET cte_max_recursion_depth = {ROWS}"))?;
+    conn.query_drop(
+        "CREATE TABLE t (id INT PRIMARY KEY, n INT NOT NULL, m CHAR(32) NOT NULL, s CHAR(10) NOT NULL DEFAULT '', KEY n (n, m))",
+    )?;
+    conn.query_drop(format!(
+        "INSERT INTO t (id, n, m) WITH RECURSIVE ids AS (SELECT 1 AS id UNION ALL SELECT id + 1 FROM ids WHERE id < {ROWS}) \
+         SELECT id, {ROWS} - id, MD5(id) FROM ids"
+    ))?;
+    conn.query_drop("ANALYZE TABLE t")?;
+    let query = |hint: &str| format!("SELECT id, s FROM t {hint} WHERE n < {ROWS} / 2");
+    let mut first = |hint: &str| -> Result<Option<(i32, String)>> { Ok(conn.query_first(query(hint))?) };
+    assert_eq!(first("")?, Some((ROWS / 2 + 1, String::new())));
+    assert_eq!(first("FORCE INDEX (n)")?, Some((ROWS, String::new())));
+    server.stop()?;
+    Ok(())
+}

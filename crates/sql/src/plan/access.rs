@@ -26,6 +26,8 @@ pub(crate) struct Access {
     pub(crate) ordered: bool,
     /// The index has every column that is read: the rows themselves are not.
     pub(crate) covering: bool,
+    /// FORCE INDEX: it is not left for a scan, however many rows it finds.
+    pub(crate) forced: bool,
 }
 
 /// Which rows several paths find together.
@@ -195,6 +197,7 @@ impl Access {
         reverse: false,
         ordered: false,
         covering: false,
+        forced: false,
     };
 
     /// It, and the paths that are merged in its place.

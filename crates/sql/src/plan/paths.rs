@@ -217,6 +217,7 @@ impl<'q> Paths<'q> {
     }
 
     fn judged(&self, access: Access, score: u32) -> Path {
+        let access = Access { forced: self.forced, ..access };
         let rows = cost::rows_found(&access, self.table, self.figures);
         let covering = access.index.is_some_and(|index| self.covers[index]);
         let mut cost = cost::access_cost(&access, self.table, self.figures, rows, covering);

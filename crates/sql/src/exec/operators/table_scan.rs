@@ -230,7 +230,9 @@ fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, 
     /// Of more ranges each is small.
     const MOST_RANGES: usize = 4;
     let (table, access) = (&*plan.table, &plan.access);
-    let Some(index) = path.index.filter(|_| !access.covering && !access.ordered && access.seek.equal.is_empty()) else {
+    let Some(index) =
+        path.index.filter(|_| !access.covering && !access.ordered && !access.forced && access.seek.equal.is_empty())
+    else {
         return Ok(false);
     };
     let ranges = path.ranges.as_slice();
