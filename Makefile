@@ -23,6 +23,7 @@
 # make package  install that package into a copy of this system, use it, take it off
 # make fuzz   libFuzzer on the readers of network and disk    TARGETS="sql" RUNS=10000000
 # make build  the release binary, target/release/cohort
+# make tuned  the same by what it does under load, target/release/cohort-tuned: what is measured and packed
 # make fmt    format the code
 # make clean  forget what was built, but for RocksDB
 #
@@ -65,8 +66,8 @@ ifndef ROCKSDB_LIB_DIR
     export ROCKSDB_STATIC := 1
 endif
 
-.PHONY: run build test accept attack deb package bench large readers tpch tpcc history sim sweep torture promote follow locking compare queries sqllogictest schedules mutants fuzz fmt clean \
-    tools-build tools-test tools-bench target rocksdb librocksdb crates-beside-rocksdb
+.PHONY: run build tuned test accept attack deb package bench large readers tpch tpcc history sim sweep torture promote follow locking compare queries sqllogictest schedules mutants fuzz fmt clean \
+    tools-build tools-test tools-bench tools-tuned target rocksdb librocksdb crates-beside-rocksdb
 .DEFAULT_GOAL := build
 
 # For trying out: whoever reaches this machine's loopback address is root, which the server warns of.
@@ -75,6 +76,10 @@ run: build
 
 build: rocksdb
 	cargo build --release --package cohort-server
+
+tuned: tools-tuned rocksdb
+	cargo build --release --package cohort-bench
+	scripts/tuned.sh "$(OUTPUT)"
 
 # One profile for lints, documentation and tests, so that each crate is compiled once.
 test: tools-test rocksdb
@@ -99,7 +104,7 @@ test: tools-test rocksdb
 
 # Every real tool, server and application, at length: some hour and a half on two cores. What `make test` looks at for
 # seconds; each part can be called by its own name as well.
-accept: tools-test build
+accept: tools-test tuned
 	$(MAKE) test
 	$(MAKE) package
 	$(MAKE) attack
@@ -117,12 +122,12 @@ accept: tools-test build
 	$(MAKE) tpcc ROUNDS=20 TPCC="--quick"
 	$(MAKE) history HISTORY="--quick"
 
-# With the release binary: others' latency is judged.
-attack: tools-test build
-	COHORT_BIN="$(OUTPUT)/release/cohort" COHORT_ATTACKS=$(ATTACKS) cargo test --profile checked --no-fail-fast \
+# With the tuned binary: others' latency is judged.
+attack: tools-test tuned
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" COHORT_ATTACKS=$(ATTACKS) cargo test --profile checked --no-fail-fast \
 	    --package cohort-blackbox --test attack -- --nocapture --test-threads=1
 
-deb: build
+deb: tuned
 	[ -x "$(CACHE)/tools/bin/cargo-deb" ] || \
 	    cargo install --locked --root "$(CACHE)/tools" --version "^3.8" --no-default-features cargo-deb
 	scripts/notices.sh | gzip -9n >"$(OUTPUT)/release/third-party-notices.txt.gz"
@@ -133,26 +138,26 @@ deb: build
 package: tools-test deb
 	COHORT_DEB="$(OUTPUT)/debian/cohort.deb" cargo test --profile checked --package cohort-blackbox --test package -- --nocapture
 
-bench: tools-bench build
-	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- run $(BENCH)
+bench: tools-bench tuned
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" cargo run --release --package cohort-bench -- run $(BENCH)
 
-large: tools-bench build
-	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- large $(LARGE)
+large: tools-bench tuned
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" cargo run --release --package cohort-bench -- large $(LARGE)
 
-readers: tools-bench build
-	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- readers $(READERS)
+readers: tools-bench tuned
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" cargo run --release --package cohort-bench -- readers $(READERS)
 
-tpch: tools-bench build
-	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- tpch $(TPCH)
+tpch: tools-bench tuned
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" cargo run --release --package cohort-bench -- tpch $(TPCH)
 
-tpcc: tools-bench build
-	COHORT_BIN="$(OUTPUT)/release/cohort" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --package cohort-bench \
+tpcc: tools-bench tuned
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" COHORT_ROUNDS=$(ROUNDS) cargo test --profile checked --package cohort-bench \
 	    --test tpcc -- --nocapture
-	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- tpcc $(TPCC)
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" cargo run --release --package cohort-bench -- tpcc $(TPCC)
 
-history: tools-bench build
+history: tools-bench tuned
 	scripts/peers.sh "$(CACHE)/peers"
-	COHORT_BIN="$(OUTPUT)/release/cohort" cargo run --release --package cohort-bench -- history --peers "$(CACHE)/peers" $(HISTORY)
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" cargo run --release --package cohort-bench -- history --peers "$(CACHE)/peers" $(HISTORY)
 
 sim: rocksdb
 	cargo run --profile checked --package cohort-sim -- $(if $(SEED),--seed $(SEED),--seconds $(SECONDS))
@@ -234,7 +239,7 @@ fmt:
 clean: target
 	cargo clean --target-dir "$(realpath $(OUTPUT))"
 
-tools-build tools-test tools-bench: tools-%:
+tools-build tools-test tools-bench tools-tuned: tools-%:
 	@scripts/install.sh $*
 
 rocksdb: tools-build target

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs the Debian packages that building ("build"), testing ("test") or benchmarking ("bench")
-# needs. Installs nothing, and asks for no rights, when everything is there.
+# Installs the Debian packages that building ("build"), building by what is run most ("tuned"), testing ("test") or
+# benchmarking ("bench") needs. Installs nothing, and asks for no rights, when everything is there.
 set -eu
 
-purpose=${1:?usage: install.sh build|test|bench}
+purpose=${1:?usage: install.sh build|tuned|test|bench}
 missing=
 
 # need PACKAGE TEST...: PACKAGE is missing unless the command TEST... succeeds.
@@ -27,10 +27,21 @@ has_libclang() {
     return 1
 }
 
+has_llvm() {
+    for tool in /usr/lib/llvm-*/bin/"$1"; do
+        [ -x "$tool" ] && return 0
+    done
+    return 1
+}
+
 need build-essential has c++
 need build-essential has make
 need libclang-dev has_libclang
-if [ "$purpose" != build ]; then
+if [ "$purpose" = tuned ]; then
+    need bolt-19 has_llvm llvm-bolt
+    need llvm-19 has_llvm llvm-profdata
+    need sysbench has sysbench
+elif [ "$purpose" != build ]; then
     need mariadb-server has mariadbd
     need mariadb-client has mariadb-binlog
     need mariadb-client has mysqlslap

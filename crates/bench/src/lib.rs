@@ -11,7 +11,8 @@
 //! 7. [`readers`] measures what readers of the binlog get, and what they cost;
 //! 8. [`tpch`] asks both servers the queries of TPC-H and compares answers and times;
 //! 9. [`tpcc`] runs the transactions of TPC-C on both;
-//! 10. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
+//! 10. [`training`] runs small forms of them, for the release binary to be laid out by;
+//! 11. [`report`] takes medians and writes the table, the JSON and, by [`chart`], the drawings.
 //!
 //! A ratio is the median of the ratios of each round, not the ratio of two medians: a slow minute
 //! of the machine falls on both sides of the same round.
@@ -34,3 +35,4 @@ pub mod syncs;
 pub mod sysbench;
 pub mod tpcc;
 pub mod tpch;
+pub mod training;

@@ -22,6 +22,7 @@ use cohort_bench::schedule::{self, Effort};
 use cohort_bench::syncs;
 use cohort_bench::tpcc::{self, data::Size};
 use cohort_bench::tpch;
+use cohort_bench::training;
 use cohort_blackbox::SystemTables;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -48,6 +49,12 @@ enum Command {
     Tpch(TpchArguments),
     /// Run the transactions of TPC-C on both servers in turn, check its conditions, write `tpcc.json` and `tpcc.md`.
     Tpcc(TpccArguments),
+    /// Run a little of every load on our server, which counts what it runs meanwhile (scripts/tuned.sh).
+    Train {
+        /// Seconds of each load.
+        #[arg(long, default_value_t = 4)]
+        seconds: u32,
+    },
     /// Draw the charts of an earlier report again.
     Chart {
         /// The report's `bench.json`; the charts are written beside it.
@@ -243,6 +250,7 @@ fn main() -> Result<()> {
         Command::Large(arguments) => large(&arguments),
         Command::Tpch(arguments) => tpch(&arguments),
         Command::Tpcc(arguments) => tpcc(&arguments),
+        Command::Train { seconds } => train(seconds),
         Command::Chart { report } => {
             let text = std::fs::read_to_string(&report).with_context(|| format!("cannot read {}", report.display()))?;
             let folder = report.parent().context("a report without a folder")?;
@@ -383,6 +391,14 @@ fn tpcc(arguments: &TpccArguments) -> Result<()> {
     report.write(&arguments.out)?;
     println!("\n{}\nwritten to {}", report.table(), arguments.out.display());
     Ok(())
+}
+
+fn train(seconds: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let start = Start { cohort_options: &[], trace: None, system_tables: SystemTables::Absent };
+    let server = Contender::start(Name::Cohort, folder.path(), &start)?;
+    training::run(&server, seconds)?;
+    server.stop()
 }
 
 fn history(arguments: &HistoryArguments) -> Result<()> {

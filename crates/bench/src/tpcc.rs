@@ -124,15 +124,25 @@ pub struct Plan<'a> {
     pub seed: u64,
 }
 
+/// Loads one server and lets clients run for some seconds; how many transactions were committed.
+pub fn train(server: &Contender, size: Size, clients: u32, seconds: u32, seed: u64) -> Result<u64> {
+    load(server, size, seed)?;
+    let totals = run(&options(server), size, clients, seed, || pause(seconds))?;
+    Ok(totals.committed.iter().sum())
+}
+
+fn load(server: &Contender, size: Size, seed: u64) -> Result<()> {
+    server.new_database(DATABASE)?;
+    data::load(&options(server), size, |_| "InnoDB", seed)
+}
+
 /// Loads both servers, runs every number of clients on each by turns, and checks what holds between the tables.
 pub fn measure(cohort: &Contender, mariadb: &Contender, plan: &Plan<'_>) -> Result<Report> {
     for server in [cohort, mariadb] {
         let begun = Instant::now();
-        server.new_database(DATABASE)?;
-        let opts = options(server);
-        data::load(&opts, plan.size, |_| "InnoDB", plan.seed)?;
+        load(server, plan.size, plan.seed)?;
         eprintln!("{}: loaded in {:.1} s", server.name().title(), begun.elapsed().as_secs_f64());
-        run(&opts, plan.size, 8, plan.seed, || pause(plan.aging))?;
+        run(&options(server), plan.size, 8, plan.seed, || pause(plan.aging))?;
     }
     let mut cases = Vec::new();
     for &clients in plan.clients {

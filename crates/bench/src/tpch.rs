@@ -66,17 +66,27 @@ pub struct Plan<'a> {
     pub queries: &'a [usize],
 }
 
+/// Loads one server and asks it every query once.
+pub fn ask_each(server: &Contender, scale: f64) -> Result<()> {
+    load(server, scale)?;
+    let mut conn = connect(server, None)?;
+    analyze(&mut conn)?;
+    for query in 1..=queries::COUNT {
+        ask(&mut conn, query, scale).with_context(|| format!("Q{query}"))?;
+    }
+    Ok(())
+}
+
 /// Loads both servers and runs the queries on each by turns.
 pub fn measure(cohort: &Contender, mariadb: &Contender, plan: &Plan<'_>) -> Result<Report> {
     for server in [cohort, mariadb] {
         let start = Instant::now();
-        server.new_database(DATABASE)?;
-        let mut conn = connect(server, plan)?;
-        let rows = data::load(&mut conn, plan.scale).with_context(|| format!("loading {}", server.name().title()))?;
+        let rows = load(server, plan.scale).with_context(|| format!("loading {}", server.name().title()))?;
         let seconds = start.elapsed().as_secs_f64();
         eprintln!("{}: {rows} rows in {seconds:.1} s", server.name().title());
+        let mut conn = connect(server, None)?;
         data::age(&mut conn, plan.aging)?;
-        conn.query_drop(format!("ANALYZE TABLE {}", data::TABLES.map(|table| table.name).join(", ")))?;
+        analyze(&mut conn)?;
     }
     let mut queries = Vec::new();
     for &query in plan.queries {
@@ -85,7 +95,7 @@ pub fn measure(cohort: &Contender, mariadb: &Contender, plan: &Plan<'_>) -> Resu
             let order = if round % 2 == 0 { [cohort, mariadb] } else { [mariadb, cohort] };
             let mut answers = Vec::new();
             for server in order {
-                let mut conn = connect(server, plan)?;
+                let mut conn = connect(server, Some(plan.patience))?;
                 let start = Instant::now();
                 let answer = ask(&mut conn, query, plan.scale);
                 let seconds = start.elapsed().as_secs_f64();
@@ -119,11 +129,23 @@ pub fn measure(cohort: &Contender, mariadb: &Contender, plan: &Plan<'_>) -> Resu
     })
 }
 
-fn connect(server: &Contender, plan: &Plan<'_>) -> Result<Conn> {
+/// Creates the tables and fills them; how many rows they have.
+fn load(server: &Contender, scale: f64) -> Result<u64> {
+    server.new_database(DATABASE)?;
+    data::load(&mut connect(server, None)?, scale)
+}
+
+fn analyze(conn: &mut Conn) -> Result<()> {
+    conn.query_drop(format!("ANALYZE TABLE {}", data::TABLES.map(|table| table.name).join(", ")))?;
+    Ok(())
+}
+
+/// A connection on which our server gives a query up after `patience` seconds.
+fn connect(server: &Contender, patience: Option<u32>) -> Result<Conn> {
     let mut conn = server.connect()?;
     conn.query_drop(format!("USE {DATABASE}"))?;
-    if server.name() == Name::Cohort {
-        conn.query_drop(format!("SET max_execution_time = {}", u64::from(plan.patience) * 1000))?;
+    if let Some(patience) = patience.filter(|_| server.name() == Name::Cohort) {
+        conn.query_drop(format!("SET max_execution_time = {}", u64::from(patience) * 1000))?;
     }
     Ok(conn)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use cohort_bench::contender::Name;
+use cohort_bench::plan::WORKLOADS;
 use cohort_bench::report::Report;
 
 #[test]
@@ -40,5 +41,15 @@ fn a_quick_run_measures_both_servers_and_writes_its_report() {
     for drawing in ["throughput.svg", "ratios.svg"] {
         let svg = fs::read_to_string(out.join(drawing)).unwrap();
         assert!(svg.contains("update_non_index") && svg.trim_end().ends_with("</svg>"), "{drawing}");
+    }
+}
+
+#[test]
+fn training_runs_every_load() {
+    let run = Command::new(env!("CARGO_BIN_EXE_cohort-bench")).args(["train", "--seconds", "1"]).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}");
+    for load in WORKLOADS.iter().map(|workload| workload.name).chain(["TPC-C", "TPC-H"]) {
+        assert!(said.contains(&format!("{load}: ")), "{load}:\n{said}");
     }
 }

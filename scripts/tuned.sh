@@ -1,0 +1,58 @@
+#!/bin/sh
+# Builds TARGET/release/cohort-tuned, the release binary by what it does under load; TARGET (the first argument) is cargo's
+# target directory. Twice a server that counts runs the loads of `cohort-bench train`:
+#
+# 1. it counts where its branches go, and the compiler inlines and places code by that (profile-guided optimisation);
+# 2. what comes of it, RocksDB and the allocator included, counts again, and BOLT lays out the linked code by that: what
+#    runs stands together, and branches fall through.
+#
+# Nothing is built that has been built from the same code.
+set -eu
+
+target=${1:?usage: tuned.sh TARGET}
+tuned="$target/release/cohort-tuned"
+folder="$target/tuned"
+bench="$target/release/cohort-bench"
+host=$(rustc -vV | sed -n 's/^host: //p')
+flags=${RUSTFLAGS:-}
+
+# The path of LLVM's tool $1, the newest one.
+llvm() {
+    found=$(find /usr/lib/llvm-*/bin/ "$(rustc --print sysroot)/lib/rustlib/$host/bin/" -name "$1" 2>/dev/null | sort -V | tail -n 1)
+    [ -n "$found" ] || { echo "no $1 below /usr/lib/llvm-*: run scripts/install.sh tuned" >&2; exit 1; }
+    echo "$found"
+}
+profdata=$(llvm llvm-profdata)
+bolt=$(llvm llvm-bolt)
+
+# Builds the server in a target directory of its own, $1, with the flags $2 besides the usual ones. With a target named,
+# build scripts go without them.
+server() {
+    RUSTFLAGS="$flags $2" CARGO_TARGET_DIR="$folder/$1" cargo build --release --package cohort-server --target "$host"
+}
+
+server counting -Cprofile-generate
+counting="$folder/counting/$host/release/cohort"
+if [ "$tuned" -nt "$counting" ] && [ "$tuned" -nt "$0" ]; then
+    exit 0
+fi
+
+work=$(mktemp -d "$folder/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+LLVM_PROFILE_FILE="$work/%p.profraw" COHORT_BIN="$counting" "$bench" train
+"$profdata" merge -o "$folder/branches.profdata" "$work"/*.profraw
+
+# With the linker's relocations BOLT can move functions.
+server compiled "-Cprofile-use=$folder/branches.profdata -Clink-arg=-Wl,--emit-relocs"
+compiled="$folder/compiled/$host/release/cohort"
+"$bolt" "$compiled" -instrument -instrumentation-file="$work/blocks.fdata" -o "$work/counting" >"$work/bolt.log" 2>&1 ||
+    { cat "$work/bolt.log" >&2; exit 1; }
+# The allocator's thread would begin before the counters are there.
+MALLOC_CONF=background_thread:false COHORT_BIN="$work/counting" "$bench" train
+# What is written in assembly stays as it is.
+"$bolt" "$compiled" -data="$work/blocks.fdata" -o "$work/cohort" -skip-funcs='aws_lc_.*' -update-debug-sections \
+    -reorder-blocks=ext-tsp -reorder-functions=cdsort -split-functions -split-all-cold -split-eh -icf=1 -use-gnu-stack \
+    >"$work/bolt.log" 2>&1 || { cat "$work/bolt.log" >&2; exit 1; }
+"$work/cohort" version
+mv "$work/cohort" "$tuned"
