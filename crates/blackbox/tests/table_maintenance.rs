@@ -133,8 +133,8 @@ fn tables_are_checked_while_others_write() -> Result<()> {
     server.stop().map(drop)
 }
 
-/// A range of an index that turns out to lead to many of the rows gives way to a scan, but for FORCE INDEX. Rows come in the
-/// order in which they are read.
+/// A range of an index that turns out to lead to many of the rows gives way to a scan, and an index that gives their order
+/// to sorting them, but for FORCE INDEX. Rows come in the order in which they are read.
 #[test]
 fn a_forced_index_is_used_however_many_rows_it_finds() -> Result<()> {
     const ROWS: i32 = 80_000;
@@ -144,17 +144,30 @@ fn a_forced_index_is_used_however_many_rows_it_finds() -> Result<()> {
     let mut conn = server.connect()?;
     conn.query_drop(format!("CREATE DATABASE d; USE d; SET cte_max_recursion_depth = {ROWS}"))?;
     conn.query_drop(
-        "CREATE TABLE t (id INT PRIMARY KEY, n INT NOT NULL, m CHAR(32) NOT NULL, s CHAR(10) NOT NULL DEFAULT '', KEY n (n, m))",
+        "CREATE TABLE t (id INT PRIMARY KEY, n INT NOT NULL, m INT NOT NULL, s CHAR(10) NOT NULL DEFAULT '', \
+         filler CHAR(40) NOT NULL, KEY n (n, filler), KEY m (m, n, filler))",
     )?;
     conn.query_drop(format!(
-        "INSERT INTO t (id, n, m) WITH RECURSIVE ids AS (SELECT 1 AS id UNION ALL SELECT id + 1 FROM ids WHERE id < {ROWS}) \
-         SELECT id, {ROWS} - id, MD5(id) FROM ids"
+        "INSERT INTO t (id, n, m, filler) \
+         WITH RECURSIVE ids AS (SELECT 1 AS id UNION ALL SELECT id + 1 FROM ids WHERE id < {ROWS}) \
+         SELECT id, {ROWS} - id, id DIV 10000, MD5(id) FROM ids"
     ))?;
     conn.query_drop("ANALYZE TABLE t")?;
-    let query = |hint: &str| format!("SELECT id, s FROM t {hint} WHERE n < {ROWS} / 2");
-    let mut first = |hint: &str| -> Result<Option<(i32, String)>> { Ok(conn.query_first(query(hint))?) };
-    assert_eq!(first("")?, Some((ROWS / 2 + 1, String::new())));
-    assert_eq!(first("FORCE INDEX (n)")?, Some((ROWS, String::new())));
+    let mut first = |query: &str| -> Result<Option<(i32, String)>> {
+        Ok(conn.query_first(format!("SELECT id, s FROM t {query}"))?)
+    };
+    let row = |id| Some((id, String::new()));
+    assert_eq!(first(&format!("WHERE n < {ROWS} / 2"))?, row(ROWS / 2 + 1));
+    assert_eq!(first(&format!("FORCE INDEX (n) WHERE n < {ROWS} / 2"))?, row(ROWS));
+    // Of rows that are alike the index has the last first.
+    assert_eq!(first("ORDER BY m LIMIT 20")?, row(9_999));
+    assert_eq!(first("ORDER BY m LIMIT 70000")?, row(1));
+    assert_eq!(first("FORCE INDEX (m) ORDER BY m LIMIT 70000")?, row(9_999));
+    assert_eq!(first("WHERE m > 2 ORDER BY m LIMIT 70000")?, row(30_000));
+    assert_eq!(first("WHERE m > 6 ORDER BY m LIMIT 70000")?, row(79_999));
+    // What is skipped is not looked up, unless it is judged.
+    assert_eq!(first("ORDER BY m LIMIT 70000, 10")?, row(79_998));
+    assert_eq!(first("WHERE s = '' ORDER BY m LIMIT 70000, 10")?, row(70_001));
     server.stop()?;
     Ok(())
 }

@@ -39,6 +39,7 @@ mod window;
 
 use std::time::Instant;
 
+use self::limit::Bounds;
 use super::Run;
 use super::failure::damaged;
 use super::profiled::Profiled;
@@ -83,6 +84,16 @@ pub(super) trait Operator {
     /// Fills its slots with the next row, or says that there is none.
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError>;
 
+    /// Passes over so many of its next rows, which are not made, and returns how many there were: if fewer, it is not asked
+    /// again. What would be evaluated for the select list of a row that is passed over is not, as in MySQL.
+    fn skip(&mut self, count: u64, run: &mut Run<'_>, row: &mut Row) -> Result<u64, SqlError> {
+        let mut skipped = 0;
+        while skipped < count && self.next(run, row)? {
+            skipped += 1;
+        }
+        Ok(skipped)
+    }
+
     /// Begins anew, for other values of what is filled before, as if it had just been opened, however many of its rows were
     /// asked for. False if it cannot: then it is opened.
     fn open_again(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
@@ -104,31 +115,31 @@ pub(super) trait Operator {
 
 /// Opens a tree; `row` has what is filled before, by the other side of a join.
 pub(super) fn open<'p>(node: &'p Node, run: &mut Run<'_>, row: &mut Row) -> Result<Box<dyn Operator + 'p>, SqlError> {
-    open_first(node, u64::MAX, run, row)
+    open_within(node, Bounds::NONE, run, row)
 }
 
-/// The same, whose consumer asks for so many rows at most.
-fn open_first<'p>(
+/// The same, whose consumer skips and asks for so many rows at most.
+fn open_within<'p>(
     node: &'p Node,
-    most: u64,
+    bounds: Bounds,
     run: &mut Run<'_>,
     row: &mut Row,
 ) -> Result<Box<dyn Operator + 'p>, SqlError> {
-    let Some(profile) = run.profile else { return open_plain(node, most, run, row) };
+    let Some(profile) = run.profile else { return open_plain(node, bounds, run, row) };
     let begun = Instant::now();
-    let inner = open_plain(node, most, run, row)?;
+    let inner = open_plain(node, bounds, run, row)?;
     Ok(Box::new(Profiled::new(inner, node, profile.clone(), begun)))
 }
 
 fn open_plain<'p>(
     node: &'p Node,
-    most: u64,
+    bounds: Bounds,
     run: &mut Run<'_>,
     row: &mut Row,
 ) -> Result<Box<dyn Operator + 'p>, SqlError> {
     Ok(match node {
         Node::OneRow => Box::new(made_rows::OneRow::default()),
-        Node::Scan(scan) => return open_scan(scan, run, row),
+        Node::Scan(scan) => return open_scan(scan, bounds, run, row),
         Node::SystemRows(plan) => Box::new(made_rows::MadeRows::open(plan, run)?),
         Node::Made(plan) => {
             return stack::with_room_for_query(|| Ok(Box::new(query_rows::QueryRows::open(plan, run, row)?) as _));
@@ -157,11 +168,12 @@ fn open_plain<'p>(
         Node::Project(input, plan) => Box::new(project::Project::new(open(input, run, row)?, plan)),
         Node::Distinct(input, plan) => Box::new(distinct::Distinct::new(open(input, run, row)?, plan, run)),
         Node::Sort(input, plan) => {
-            let input = open(input, run, row)?;
+            let of_path = if plan.by_path { bounds } else { Bounds::NONE };
+            let input = open_within(input, of_path, run, row)?;
             if plan.by_path && input.as_planned() {
                 return Ok(input);
             }
-            Box::new(sort::Sort::new(input, plan, most))
+            Box::new(sort::Sort::new(input, plan, bounds.end()))
         }
         Node::Collect(input, kept) => Box::new(sort::Sort::collecting(open(input, run, row)?, kept)),
         Node::When(input, once) => {
@@ -170,25 +182,29 @@ fn open_plain<'p>(
                     return Ok(Box::new(made_rows::NoRow));
                 }
             }
-            return open_first(input, most, run, row);
+            return open_within(input, bounds, run, row);
         }
         Node::Limit(input, plan) => {
-            let limit = limit::Bounds::of(plan, run)?;
-            let most = if plan.counts_all { u64::MAX } else { limit.end() };
+            let asked = Bounds::of(plan, run)?;
+            let bounds = if plan.counts_all { Bounds::NONE } else { asked };
             // Nothing is evaluated for no row, keys of the access path included.
-            let is_nothing = limit.is_nothing() && !plan.counts_all;
-            let input = if is_nothing { None } else { Some(open_first(input, most, run, row)?) };
-            Box::new(limit::Limit::new(input, limit, plan.counts_all))
+            let input = if bounds.is_nothing() { None } else { Some(open_within(input, bounds, run, row)?) };
+            Box::new(limit::Limit::new(input, asked, plan.counts_all))
         }
     })
 }
 
 /// A table is read from the statement's snapshot, or under locks if the statement or its isolation level asks for them.
-fn open_scan<'p>(scan: &'p TableScan, run: &mut Run<'_>, row: &Row) -> Result<Box<dyn Operator + 'p>, SqlError> {
+fn open_scan<'p>(
+    scan: &'p TableScan,
+    bounds: Bounds,
+    run: &mut Run<'_>,
+    row: &Row,
+) -> Result<Box<dyn Operator + 'p>, SqlError> {
     const SHARED: Locking = Locking { exclusive: false, wait: RowWait::Wait, semi_consistent: false };
     Ok(match scan.locking.or(run.locks_reads.then_some(SHARED)) {
         Some(locking) => Box::new(locked_scan::LockedScan::open(scan, locking, run, row)?),
-        None => Box::new(table_scan::SnapshotScan::open(scan, run, row)?),
+        None => Box::new(table_scan::SnapshotScan::open(scan, bounds, run, row)?),
     })
 }
 

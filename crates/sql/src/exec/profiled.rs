@@ -36,6 +36,16 @@ impl<'p> Profiled<'p> {
         Profiled { inner, node, profile, measured: Some(Measured { all, ..Measured::default() }) }
     }
 
+    /// So many rows more came since then.
+    fn count(&mut self, begun: Instant, rows: u64) {
+        let measured = self.measured.get_or_insert_default();
+        measured.all += begun.elapsed();
+        if measured.rows == 0 {
+            measured.first = measured.all;
+        }
+        measured.rows += rows;
+    }
+
     fn report(&mut self) {
         if let Some(measured) = self.measured.take() {
             self.profile.add(place(self.node), Measured { examined: self.inner.examined(), ..measured });
@@ -47,13 +57,15 @@ impl Operator for Profiled<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let begun = Instant::now();
         let given = self.inner.next(run, row);
-        let measured = self.measured.get_or_insert_default();
-        measured.all += begun.elapsed();
-        if measured.rows == 0 {
-            measured.first = measured.all;
-        }
-        measured.rows += u64::from(matches!(given, Ok(true)));
+        self.count(begun, u64::from(matches!(given, Ok(true))));
         given
+    }
+
+    fn skip(&mut self, count: u64, run: &mut Run<'_>, row: &mut Row) -> Result<u64, SqlError> {
+        let begun = Instant::now();
+        let skipped = self.inner.skip(count, run, row);
+        self.count(begun, *skipped.as_ref().unwrap_or(&0));
+        skipped
     }
 
     fn open_again(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {

@@ -182,8 +182,18 @@ pub(super) fn share_by_partners(join_type: JoinType, partners: f64) -> f64 {
 /// eight rows of a scan do among ten thousand, and the more the less of the table is in the processor's caches: twelve
 /// among a hundred thousand, fifteen among a million.
 pub(crate) fn most_looked_up(rows: f64) -> f64 {
+    rows / looked_up(rows)
+}
+
+/// The same where all that are read have to be sorted then.
+pub(crate) fn most_in_order(rows: f64) -> f64 {
+    (rows + sort(rows)) / looked_up(rows)
+}
+
+/// What it costs to find an entry of an index and its row, one of so many.
+fn looked_up(rows: f64) -> f64 {
     const CACHED: f64 = 10_000.0;
-    rows / (ENTRY + 8.0 + (rows / CACHED).max(1.0).log2())
+    ENTRY + 8.0 + (rows / CACHED).max(1.0).log2()
 }
 
 /// How many keys of another index are found, to leave out some of so many rows, before it costs less to look all of these up.

@@ -35,6 +35,16 @@ impl Bounds {
         row >= self.offset && row - self.offset < self.count
     }
 
+    /// Whether they are those of no LIMIT.
+    pub(super) fn are_none(&self) -> bool {
+        self.offset == 0 && self.count == u64::MAX
+    }
+
+    /// How many rows are given at most.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// How many rows they reach over.
     pub(super) fn end(&self) -> u64 {
         self.offset.saturating_add(self.count)
@@ -76,14 +86,15 @@ impl<'p> Limit<'p> {
 impl Operator for Limit<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let Some(input) = &mut self.input else { return Ok(false) };
-        let skips_all = self.left.is_nothing();
-        while self.left.offset > 0 || skips_all {
-            if skips_all && !self.counts_all || !input.next(run, row)? {
-                run.found_rows = Some(self.found);
-                return Ok(false);
+        let to_skip = std::mem::take(&mut self.left.offset);
+        let skipped = if to_skip > 0 { input.skip(to_skip, run, row)? } else { 0 };
+        self.found += skipped;
+        if skipped < to_skip || self.left.is_nothing() {
+            if skipped == to_skip && self.counts_all {
+                self.found += input.skip(u64::MAX, run, row)?;
             }
-            self.left.offset = self.left.offset.saturating_sub(1);
-            self.found += 1;
+            run.found_rows = Some(self.found);
+            return Ok(false);
         }
         self.left.count -= 1;
         let given = input.next(run, row)?;

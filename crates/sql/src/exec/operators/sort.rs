@@ -72,24 +72,36 @@ impl<'p> Sort<'p> {
         }
         sorter.sorted(&compare, run.session)
     }
+
+    /// What was kept of the next row, behind its keys.
+    fn advance(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Option<&[u8]>, SqlError> {
+        if self.sorted.is_none() {
+            self.sorted = Some(self.take_in(run, row)?);
+        }
+        let Some(sorted) = &mut self.sorted else { return Ok(None) };
+        sorted.next(&by_keys(self.keys), run.session)
+    }
 }
 
 impl Operator for Sort<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        let sorted = match &mut self.sorted {
-            Some(sorted) => sorted,
-            None => {
-                let sorted = self.take_in(run, row)?;
-                self.sorted.insert(sorted)
-            }
-        };
-        let Some(mut bytes) = sorted.next(&by_keys(self.keys), run.session)? else { return Ok(false) };
+        let (keys, kept) = (self.keys, self.kept);
+        let Some(mut bytes) = self.advance(run, row)? else { return Ok(false) };
         run.step()?;
-        read_kept(self.keys.len(), self.kept, &mut bytes, row).ok_or_else(|| run.session.temporary_files.damaged())?;
-        if let Kept::Stored { table, first_slot, wanted } = self.kept {
+        read_kept(keys.len(), kept, &mut bytes, row).ok_or_else(|| run.session.temporary_files.damaged())?;
+        if let Kept::Stored { table, first_slot, wanted } = kept {
             read_columns(table, &row.found.stored, wanted, run, &mut row.values[*first_slot..])?;
         }
         Ok(true)
+    }
+
+    fn skip(&mut self, count: u64, run: &mut Run<'_>, row: &mut Row) -> Result<u64, SqlError> {
+        let mut skipped = 0;
+        while skipped < count && self.advance(run, row)?.is_some() {
+            run.step()?;
+            skipped += 1;
+        }
+        Ok(skipped)
     }
 }
 

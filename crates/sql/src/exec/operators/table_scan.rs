@@ -3,6 +3,7 @@
 use cohort_engine::KeyRange;
 use cohort_txn::{Read, Scan};
 
+use super::limit::Bounds;
 use super::loose_walk::LooseWalk;
 use super::path::Path;
 use super::{Judge, Operator, Row, read_columns};
@@ -39,11 +40,17 @@ pub(super) struct SnapshotScan<'p> {
 }
 
 impl<'p> SnapshotScan<'p> {
-    pub(super) fn open(plan: &'p TableScan, run: &mut Run<'_>, row: &Row) -> Result<SnapshotScan<'p>, SqlError> {
+    /// Of its rows no more are asked for than `bounds` say.
+    pub(super) fn open(
+        plan: &'p TableScan,
+        bounds: Bounds,
+        run: &mut Run<'_>,
+        row: &Row,
+    ) -> Result<SnapshotScan<'p>, SqlError> {
         let mut path = Path::of(&plan.table, &plan.access, &row.values, run)?;
         let loose = LooseWalk::of(plan, &path, run);
         let is_long = plan.access.loose.is_some() && plan.access.is_whole();
-        if loose.is_none() && (is_long || finds_most(plan, &path, run)?) {
+        if loose.is_none() && (is_long || finds_most(plan, &path, bounds, run)?) {
             path = Path::everything(&plan.table);
         }
         Ok(SnapshotScan {
@@ -63,8 +70,9 @@ impl<'p> SnapshotScan<'p> {
         })
     }
 
-    /// Finds the next row: its stored form, or its entry where that covers what is wanted.
-    fn find(&mut self, run: &mut Run<'_>) -> Result<bool, SqlError> {
+    /// Finds the next row: its stored form, or its entry where that covers what is wanted. `reads` is false where it is
+    /// enough to know that there is one: a range of an index has an entry for each, and for no other.
+    fn find(&mut self, reads: bool, run: &mut Run<'_>) -> Result<bool, SqlError> {
         while let Some(key) = self.path.points.next() {
             if self.find_point(&key, run)? {
                 return Ok(true);
@@ -94,6 +102,9 @@ impl<'p> SnapshotScan<'p> {
                 self.stored.extend_from_slice(entry.value);
                 return Ok(true);
             };
+            if !reads {
+                return Ok(true);
+            }
             if self.covering {
                 self.entry_key.clear();
                 self.entry_key.extend_from_slice(entry.key);
@@ -222,25 +233,39 @@ impl<'p> SnapshotScan<'p> {
     }
 }
 
-/// Whether ranges of a secondary index turn out to lead to so many of the rows that all are read sooner: the plan was made
-/// for no bounds.
-fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, SqlError> {
+/// Whether ranges of a secondary index turn out to lead to so many of the rows that all are read sooner, and sorted where
+/// that is the order that is wanted: the plan was made for no bounds, and a LIMIT of a few.
+fn finds_most(plan: &TableScan, path: &Path, bounds: Bounds, run: &mut Run<'_>) -> Result<bool, SqlError> {
     /// From so many rows on it is asked, which takes some microseconds.
     const WORTH_WHILE: u64 = 5000;
     /// Of more ranges each is small.
     const MOST_RANGES: usize = 4;
     let (table, access) = (&*plan.table, &plan.access);
-    let Some(index) =
-        path.index.filter(|_| !access.covering && !access.ordered && !access.forced && access.seek.equal.is_empty())
-    else {
+    let Some(index) = path.index.filter(|_| !access.covering && !access.forced && access.seek.equal.is_empty()) else {
         return Ok(false);
     };
     let ranges = path.ranges.as_slice();
-    let is_range =
-        matches!(access.seek.tail, Tail::Range(_) | Tail::Like(..) | Tail::Union(_)) && ranges.len() <= MOST_RANGES;
+    let is_range = match access.seek.tail {
+        Tail::Range(_) | Tail::Like(..) | Tail::Union(_) => ranges.len() <= MOST_RANGES,
+        Tail::Open => access.ordered,
+        _ => false,
+    };
     let Some(rows) = table.counters.statistics.rows().filter(|rows| is_range && *rows >= WORTH_WHILE) else {
         return Ok(false);
     };
+    let rows = rows as f64;
+    let most = match access.ordered {
+        false => cost::most_looked_up(rows),
+        true if bounds.are_none() => return Ok(false),
+        true => cost::most_in_order(rows),
+    };
+    let asked = if finds_exactly(plan, path) { bounds.count() } else { bounds.end() };
+    if access.ordered && asked as f64 <= most {
+        return Ok(false);
+    }
+    if matches!(access.seek.tail, Tail::Open) {
+        return Ok(rows > most);
+    }
     let whole = prefix_range(&table.indexes[index].prefix());
     let mut share = 0.0;
     for range in ranges {
@@ -249,18 +274,33 @@ fn finds_most(plan: &TableScan, path: &Path, run: &mut Run<'_>) -> Result<bool, 
         };
         share += more;
     }
-    Ok(share * rows as f64 > cost::most_looked_up(rows as f64))
+    Ok(share * rows > most)
+}
+
+/// Whether what the path finds is what matches.
+fn finds_exactly(plan: &TableScan, path: &Path) -> bool {
+    plan.filter.is_none() || plan.found_by_filter && path.exact
 }
 
 impl Operator for SnapshotScan<'_> {
     fn next(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        while self.find(run)? {
+        while self.find(true, run)? {
             self.examined += 1;
             if self.judge(run, row)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn skip(&mut self, count: u64, run: &mut Run<'_>, row: &mut Row) -> Result<u64, SqlError> {
+        let is_judged = !finds_exactly(self.plan, &self.path);
+        let mut skipped = 0;
+        while skipped < count && self.find(is_judged, run)? {
+            self.examined += 1;
+            skipped += u64::from(!is_judged || self.judge(run, row)?);
+        }
+        Ok(skipped)
     }
 
     fn open_again(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
