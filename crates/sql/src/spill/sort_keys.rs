@@ -61,12 +61,14 @@ pub(crate) struct KeyWriter<'o> {
     start: [u64; 2],
     /// How much of that is known.
     known: usize,
+    /// It is the same in no row that has other keys, if that has its keys in it whole as well.
+    is_whole: bool,
 }
 
 impl<'o> KeyWriter<'o> {
     /// Keys are appended to `out`.
     pub(crate) fn new(out: &'o mut Vec<u8>) -> KeyWriter<'o> {
-        KeyWriter { out, start: [0; 2], known: 0 }
+        KeyWriter { out, start: [0; 2], known: 0, is_whole: true }
     }
 
     /// Appends the next key.
@@ -79,6 +81,8 @@ impl<'o> KeyWriter<'o> {
                 start_of(value, order.collation)
             }
         };
+        // What NULL may share its start with is not whole.
+        self.is_whole &= self.known < self.start.len() && (start.1.is_none() || matches!(value, Value::Null));
         let turn = if order.descending { u64::MAX } else { 0 };
         let parts = [Some(start.0), start.1].into_iter().flatten();
         for (part, to) in parts.zip(&mut self.start[self.known..]) {
@@ -100,6 +104,11 @@ impl<'o> KeyWriter<'o> {
         let len = (self.out.len() - from) as u32;
         self.out[from - 4..from].copy_from_slice(&len.to_le_bytes());
         start_of_bytes(&self.out[from..])
+    }
+
+    /// Whether how the keys start is all that there is of them: rows that are all so need not be compared by more.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// How the keys start.
@@ -258,6 +267,7 @@ mod tests {
     struct Row {
         values: [Value; 2],
         start: KeyStart,
+        is_whole: bool,
         keys: Vec<u8>,
     }
 
@@ -266,12 +276,14 @@ mod tests {
             let mut keys = Vec::new();
             let mut writer = KeyWriter::new(&mut keys);
             values.iter().zip(orders).for_each(|(value, order)| writer.add(value, order));
-            Row { values: values.map(Value::clone), start: writer.start(), keys }
+            let (is_whole, start) = (writer.is_whole(), writer.start());
+            Row { values: values.map(Value::clone), start, is_whole, keys }
         }
     }
 
     #[test]
     fn keys_and_their_starts_are_in_the_order_of_the_values() {
+        let mut wholes = 0;
         for (first, firsts) in kinds() {
             for (second, seconds) in kinds() {
                 for turns in [[false, false], [false, true], [true, false], [true, true]] {
@@ -296,11 +308,16 @@ mod tests {
                             let by_keys = compare_keys(orders.into_iter(), &mut &a.keys[..], &mut &b.keys[..]);
                             assert_eq!(by_keys, expected, "{:?} {:?}", a.values, b.values);
                             assert_eq!(a.start.cmp(&b.start).then(by_keys), expected, "{:?} {:?}", a.values, b.values);
+                            if a.is_whole && b.is_whole {
+                                assert_eq!(a.start.cmp(&b.start), expected, "{:?} {:?}", a.values, b.values);
+                                wholes += 1;
+                            }
                         }
                     }
                 }
             }
         }
+        assert!(wholes > 1000, "{wholes} pairs of rows that starts tell apart");
     }
 
     #[test]
