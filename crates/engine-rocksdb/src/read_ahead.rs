@@ -4,19 +4,24 @@
 //! a time as the machine has processors but one.
 //!
 //! Invariants
-//! 1. The entries are those of the cursor that walks, in its order: its view does not change.
+//! 1. The entries are those of the cursor that walks, in its order: its view does not change, and whoever reads with it takes
+//!    it out of what both share, and has put what it read behind what was read before when the cursor is back.
 //! 2. No more than [`BLOCKS`] blocks are in memory. An entry larger than [`LARGEST`] ends the reading ahead: the cursor comes
 //!    back, and the walk goes on without.
-//! 3. The thread ends before the walk does: who drops it waits for the block that is being filled, as he would have waited for
+//! 3. The walk does not wait for a thread that gets no processor: where nothing was read ahead, and the thread is not reading,
+//!    it reads itself.
+//! 4. The thread ends before the walk does: who drops it waits for the block that is being filled, as he would have waited for
 //!    its entries.
 
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use cohort_io::scheduling::{give_way, take_long_slices};
+use cohort_io::sync::{Condvar, Mutex};
 
 use crate::NAME;
 use crate::handle::Handle;
@@ -27,6 +32,8 @@ use cohort_engine::{Cursor, Entry, ReadError};
 const WORTH_A_THREAD: u64 = 16 << 10;
 /// Bytes of keys and values from which on a block takes no more.
 const BLOCK_BYTES: usize = 256 << 10;
+/// The same of one that the walk fills itself: the thread may have come to read meanwhile.
+const OWN_BYTES: usize = 32 << 10;
 /// Bytes of a key and a value that are read ahead at most.
 const LARGEST: usize = 1 << 20;
 /// One that is used, one that is filled, and those between: a thread that waits wakes up the more often the fewer there are.
@@ -169,68 +176,130 @@ impl<D: Handle> Cursor for LongWalk<D> {
     }
 }
 
-/// The other end of a thread that reads ahead.
+/// A walk that has a thread which reads ahead.
 struct Ahead<D: Handle> {
     block: Block,
-    /// What comes after it.
-    then: Then<D>,
-    /// `None` once it is dropped, so that the thread ends.
-    filled: Option<Receiver<(Block, Then<D>)>>,
-    /// Blocks that were used.
-    used: SyncSender<Block>,
+    shared: Arc<Shared<D>>,
     thread: Option<JoinHandle<()>>,
     threads: Arc<Threads>,
+}
+
+/// What a walk and its thread have in common.
+struct Shared<D: Handle> {
+    state: Mutex<State<D>>,
+    /// For the walk: there is a block, or an end.
+    filled: Condvar,
+    /// For the thread: there is room and the cursor, or an end.
+    emptied: Condvar,
+}
+
+struct State<D: Handle> {
+    /// `None` while one of them reads with it, and where there is nothing more to read.
+    cursor: Option<RangeCursor<D>>,
+    filled: VecDeque<Block>,
+    used: Vec<Block>,
+    /// What comes after all that was filled.
+    then: Then<D>,
+    /// Nobody asks for more.
+    is_dropped: bool,
 }
 
 impl<D: Handle> Ahead<D> {
     /// Begins to read ahead, or goes on alone.
     fn begin(mut cursor: RangeCursor<D>) -> Walk<D> {
         let Some(threads) = cursor.threads().filter(|threads| threads.take()) else { return Walk::Alone(cursor) };
-        let (hand_over, taken) = sync_channel(1);
-        let (fill, filled) = sync_channel(BLOCKS - 2);
-        let (used, empty) = sync_channel(BLOCKS);
+        cursor.count_steps();
+        let state = State {
+            cursor: Some(cursor),
+            filled: VecDeque::new(),
+            used: Vec::new(),
+            then: Then::More,
+            is_dropped: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), filled: Condvar::new(), emptied: Condvar::new() });
+        let of_thread = shared.clone();
         let walk = move || {
             // As a statement does that reads so much.
             give_way(None);
             take_long_slices(None);
-            if let Ok(cursor) = taken.recv() {
-                fill_blocks(cursor, &fill, &empty);
+            if catch_unwind(AssertUnwindSafe(|| of_thread.read_ahead())).is_err() {
+                // With it the cursor is gone.
+                let detail = "the thread that reads ahead has ended".to_owned();
+                of_thread.state.lock().then = Then::Failed(ReadError { engine: NAME, detail });
+                of_thread.filled.notify_one();
             }
         };
-        let Ok(thread) = thread::Builder::new().name("read-ahead".into()).spawn(walk) else {
-            threads.give_back();
-            return Walk::Alone(cursor);
-        };
-        cursor.count_steps();
-        // The thread waits for it.
-        let _ = hand_over.send(cursor);
-        let (filled, thread) = (Some(filled), Some(thread));
-        Walk::Ahead(Ahead { block: Block::default(), then: Then::More, filled, used, thread, threads })
+        // Without it the walk reads all itself.
+        let thread = thread::Builder::new().name("read-ahead".into()).spawn(walk).ok();
+        Walk::Ahead(Ahead { block: Block::default(), shared, thread, threads })
     }
 
     /// Goes to the next entry, and says [`Then::More`] if there is one, or what there is in its place.
     fn go_on(&mut self) -> Then<D> {
         while !self.block.go_on() {
-            if !matches!(self.then, Then::More) {
-                return std::mem::replace(&mut self.then, Then::End);
+            self.block.clear();
+            if let Some(end) = self.shared.take(&mut self.block) {
+                return end;
             }
-            let Some(Ok((block, then))) = self.filled.as_ref().map(Receiver::recv) else {
-                let detail = "the thread that reads ahead has ended".to_owned();
-                return Then::Failed(ReadError { engine: NAME, detail });
-            };
-            let mut used = std::mem::replace(&mut self.block, block);
-            self.then = then;
-            used.clear();
-            // The thread makes another one if it gets none.
-            let _ = self.used.try_send(used);
         }
         Then::More
     }
 }
 
+impl<D: Handle> Shared<D> {
+    /// Puts the next block in the place of one that was used, or says what there is in its place.
+    fn take(&self, block: &mut Block) -> Option<Then<D>> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(filled) = state.filled.pop_front() {
+                state.used.push(std::mem::replace(block, filled));
+                // Not for each block: whoever wakes up wants to have something to do.
+                if state.filled.len() <= BLOCKS / 2 {
+                    self.emptied.notify_one();
+                }
+                return None;
+            }
+            if !matches!(state.then, Then::More) {
+                return Some(std::mem::replace(&mut state.then, Then::End));
+            }
+            match state.cursor.take() {
+                Some(cursor) => {
+                    drop(state);
+                    let read = fill(cursor, block, OWN_BYTES);
+                    state = self.state.lock();
+                    (state.cursor, state.then) = read;
+                    self.emptied.notify_one();
+                    return None;
+                }
+                None => self.filled.wait(&mut state),
+            }
+        }
+    }
+
+    /// Reads to the end, or until nobody asks for more.
+    fn read_ahead(&self) {
+        let mut state = self.state.lock();
+        while !state.is_dropped && matches!(state.then, Then::More) {
+            let has_room = state.filled.len() < BLOCKS - 2;
+            let Some(cursor) = state.cursor.take_if(|_| has_room) else {
+                self.emptied.wait(&mut state);
+                continue;
+            };
+            let mut block = state.used.pop().unwrap_or_default();
+            drop(state);
+            let read = fill(cursor, &mut block, BLOCK_BYTES);
+            state = self.state.lock();
+            (state.cursor, state.then) = read;
+            state.filled.push_back(block);
+            self.filled.notify_one();
+        }
+    }
+}
+
 impl<D: Handle> Drop for Ahead<D> {
     fn drop(&mut self) {
-        self.filled = None;
+        self.shared.state.lock().is_dropped = true;
+        self.shared.emptied.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -238,28 +307,19 @@ impl<D: Handle> Drop for Ahead<D> {
     }
 }
 
-/// Walks to the end, or until nobody asks for more.
-fn fill_blocks<D: Handle>(mut cursor: RangeCursor<D>, fill: &SyncSender<(Block, Then<D>)>, empty: &Receiver<Block>) {
-    loop {
-        let mut block = empty.try_recv().unwrap_or_default();
-        let then = loop {
-            if block.bytes.len() >= BLOCK_BYTES {
-                break Then::More;
+/// Adds entries until the block has so many bytes. Gives the cursor back if there may be more, and says what comes then.
+fn fill<D: Handle>(mut cursor: RangeCursor<D>, block: &mut Block, most: usize) -> (Option<RangeCursor<D>>, Then<D>) {
+    while block.bytes.len() < most {
+        match cursor.next() {
+            Ok(Some(entry)) if entry.key.len() + entry.value.len() <= LARGEST => block.add(&entry),
+            Ok(Some(_)) => {
+                cursor.count_steps();
+                return (None, Then::Alone(cursor));
             }
-            match cursor.next() {
-                Ok(Some(entry)) if entry.key.len() + entry.value.len() <= LARGEST => block.add(&entry),
-                Ok(Some(_)) => {
-                    cursor.count_steps();
-                    let _ = fill.send((block, Then::Alone(cursor)));
-                    return;
-                }
-                Ok(None) => break Then::End,
-                Err(error) => break Then::Failed(error),
-            }
-        };
-        let is_last = !matches!(then, Then::More);
-        if fill.send((block, then)).is_err() || is_last {
-            return;
+            Ok(None) => return (None, Then::End),
+            Err(error) => return (None, Then::Failed(error)),
         }
     }
+    cursor.count_steps();
+    (Some(cursor), Then::More)
 }
