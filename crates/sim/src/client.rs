@@ -81,6 +81,8 @@ impl BlockingHook for Baton {
         // Without a simulator the session comes to its end.
         let _ = self.turns.lock().recv();
     }
+
+    fn between_steps(&self) {}
 }
 
 impl Baton {

@@ -3,6 +3,8 @@
 //! A statement is plain blocking code. Where it may wait for another session (row locks, the outcome of a
 //! commit) or for its client, it waits inside of [`blocking`]. A pool that gave its threads a [`BlockingHook`]
 //! ([`set_blocking_hook`]) lets another thread run in the meantime. On any other thread [`blocking`] does nothing.
+//!
+//! What computes for long says so as well, with [`between_steps`], so that a pool may let others have a moment.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -14,6 +16,9 @@ pub trait BlockingHook: Send + Sync {
 
     /// Called by the same thread when its wait is over.
     fn end_wait(&self);
+
+    /// Called by a thread that goes on computing, often: it may sleep for a moment.
+    fn between_steps(&self);
 }
 
 thread_local! {
@@ -38,6 +43,16 @@ pub fn blocking<T>(wait: impl FnOnce() -> T) -> T {
         }
         _ => wait(),
     })
+}
+
+/// To be called some thousand times a second by what computes for long and holds nothing that others wait for but locks of
+/// its transaction.
+pub fn between_steps() {
+    HOOK.with(|hook| {
+        if let Some(hook) = hook.get() {
+            hook.between_steps();
+        }
+    });
 }
 
 /// Ends the wait on every way out.
@@ -69,6 +84,7 @@ mod tests {
     struct Counter {
         begun: AtomicUsize,
         ended: AtomicUsize,
+        steps: AtomicUsize,
     }
 
     impl BlockingHook for Counter {
@@ -77,6 +93,9 @@ mod tests {
         }
         fn end_wait(&self) {
             self.ended.fetch_add(1, Ordering::SeqCst);
+        }
+        fn between_steps(&self) {
+            self.steps.fetch_add(1, Ordering::SeqCst);
         }
     }
 

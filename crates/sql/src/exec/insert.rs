@@ -1,5 +1,6 @@
 //! INSERT and REPLACE.
 
+use cohort_txn::blocking_hook::between_steps;
 use cohort_txn::{LockMode, Read};
 
 use super::insert_ids::InsertIds;
@@ -198,6 +199,8 @@ impl Inserting<'_> {
                     for row in rows {
                         self.values(row, run)?;
                         records += 1;
+                        // It may be a long one.
+                        between_steps();
                     }
                     if repeat % 256 == 255 {
                         run.check_killed()?;
