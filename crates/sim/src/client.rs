@@ -81,8 +81,6 @@ impl BlockingHook for Baton {
         // Without a simulator the session comes to its end.
         let _ = self.turns.lock().recv();
     }
-
-    fn between_steps(&self) {}
 }
 
 impl Baton {

@@ -28,7 +28,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_txn::Transaction;
-use cohort_txn::blocking_hook::between_steps;
 
 use crate::catalog::store::CatalogStore;
 use crate::codec::RowOffsets;
@@ -142,9 +141,6 @@ impl<'a> Run<'a> {
     /// Counts what an operator does for one row, and looks now and then whether the statement was killed (error 1317).
     pub(crate) fn step(&mut self) -> Result<(), SqlError> {
         self.steps = self.steps.wrapping_add(1);
-        if self.steps.is_multiple_of(16) {
-            between_steps();
-        }
         if self.steps.is_multiple_of(256) { self.check_killed() } else { Ok(()) }
     }
 

@@ -3,8 +3,6 @@
 //! A statement is plain blocking code. Where it may wait for another session (row locks, the outcome of a
 //! commit) or for its client, it waits inside of [`blocking`]. A pool that gave its threads a [`BlockingHook`]
 //! ([`set_blocking_hook`]) lets another thread run in the meantime. On any other thread [`blocking`] does nothing.
-//!
-//! What computes for long says so as well, with [`between_steps`], so that a pool may let others have a moment.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -16,9 +14,6 @@ pub trait BlockingHook: Send + Sync {
 
     /// Called by the same thread when its wait is over.
     fn end_wait(&self);
-
-    /// Called by a thread that goes on computing, often: it may sleep for a moment.
-    fn between_steps(&self);
 }
 
 thread_local! {
@@ -43,16 +38,6 @@ pub fn blocking<T>(wait: impl FnOnce() -> T) -> T {
         }
         _ => wait(),
     })
-}
-
-/// To be called some thousand times a second by what computes for long and holds nothing that others wait for but locks of
-/// its transaction.
-pub fn between_steps() {
-    HOOK.with(|hook| {
-        if let Some(hook) = hook.get() {
-            hook.between_steps();
-        }
-    });
 }
 
 /// Ends the wait on every way out.
@@ -84,7 +69,6 @@ mod tests {
     struct Counter {
         begun: AtomicUsize,
         ended: AtomicUsize,
-        steps: AtomicUsize,
     }
 
     impl BlockingHook for Counter {
@@ -93,9 +77,6 @@ mod tests {
         }
         fn end_wait(&self) {
             self.ended.fetch_add(1, Ordering::SeqCst);
-        }
-        fn between_steps(&self) {
-            self.steps.fetch_add(1, Ordering::SeqCst);
         }
     }
 

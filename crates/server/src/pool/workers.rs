@@ -11,16 +11,14 @@
 //! 3. A worker that computes for longer than [`LOOK_EVERY`] has long slices of processor time until its command ends:
 //!    other threads go before it when they wake up.
 //! 4. A worker that computes for long beside other connections gives way to them: its thread gets a lower priority,
-//!    which it cannot raise again, and ends with its command. While others serve it also sleeps for a moment every
-//!    [`PAUSE_EVERY`]: who waits for its processor would else not have it before the kernel's next tick.
+//!    which it cannot raise again, and ends with its command.
 //!
 //! Concurrency: one mutex, which a worker takes only when it blocks, comes back or parks. What else a worker does
 //! is read from its `steps`, which are odd while it serves.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cohort_io::scheduling::{give_way, take_long_slices, take_usual_slices};
 use cohort_io::sync::{Condvar, Mutex};
@@ -32,9 +30,6 @@ use super::Pool;
 
 /// How often the monitor looks at what workers do, while any serves.
 pub const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// How long a worker that gave way computes on end while others serve, and how long it then sleeps at least.
-const PAUSE_EVERY: Duration = Duration::from_micros(500);
-const PAUSE: Duration = Duration::from_micros(20);
 /// How long a worker that is not needed stays parked before it ends.
 const PARKED_MAX: Duration = Duration::from_secs(60);
 
@@ -57,13 +52,6 @@ pub struct Worker {
     away: AtomicBool,
     /// Its thread has a lower priority than others.
     gave_way: AtomicBool,
-    /// It gave way, and others have served between the monitor's last two looks.
-    pauses: AtomicBool,
-}
-
-thread_local! {
-    /// When this thread slept last for the sake of others.
-    static PAUSED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 impl Worker {
@@ -74,11 +62,6 @@ impl Worker {
 
     fn is_serving(&self) -> bool {
         !self.steps.load(Ordering::SeqCst).is_multiple_of(2)
-    }
-
-    /// Whether it has begun, ended or waited since the monitor's last look.
-    fn has_stepped(&self) -> bool {
-        self.steps.load(Ordering::Acquire) != self.seen.load(Ordering::Relaxed)
     }
 
     /// Others go before it when they wake up, for as long as its command takes.
@@ -96,14 +79,6 @@ impl Worker {
             && !self.gave_way.swap(true, Ordering::Relaxed)
         {
             give_way(Some(thread));
-        }
-    }
-
-    /// For its own thread, between two steps of what it computes: sleeps for a moment if it is time.
-    fn pause(&self) {
-        if self.pauses.load(Ordering::Relaxed) && PAUSED.get().is_none_or(|paused| paused.elapsed() >= PAUSE_EVERY) {
-            std::thread::sleep(PAUSE);
-            PAUSED.set(Some(Instant::now()));
         }
     }
 }
@@ -208,7 +183,6 @@ impl WorkerSet {
                 has_long_slices: AtomicBool::new(false),
                 away: AtomicBool::new(false),
                 gave_way: AtomicBool::new(false),
-                pauses: AtomicBool::new(false),
             });
             state.workers.push(worker.clone());
             return Some(worker);
@@ -339,7 +313,6 @@ impl WorkerSet {
     /// caller then starts workers.
     pub fn look_for_long_commands(&self, limit: u32, input: bool) {
         let state = self.state.lock();
-        let others_serve = state.workers.iter().any(|worker| worker.has_stepped());
         for worker in &state.workers {
             let steps = worker.steps.load(Ordering::Acquire);
             let before = worker.seen.swap(steps, Ordering::Relaxed);
@@ -354,7 +327,6 @@ impl WorkerSet {
             if !self.is_for_one() {
                 worker.give_way();
             }
-            worker.pauses.store(worker.gave_way() && others_serve, Ordering::Relaxed);
             if input {
                 self.set_away(&state, worker, true);
             }
@@ -406,14 +378,12 @@ impl BlockingHook for WorkerHandle {
     fn end_wait(&self) {
         self.pool.workers.end_wait(&self.worker);
     }
-
-    fn between_steps(&self) {
-        self.worker.pause();
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use rustix::process::getpriority_process;
 
     use super::*;
@@ -481,17 +451,6 @@ mod tests {
                 assert_eq!(look(), [false, false], "one has computed for one look");
                 assert!(one.has_long_slices.load(Ordering::Relaxed));
                 assert_eq!(look(), [true, false], "and for two");
-                let pauses = || {
-                    one.pause();
-                    PAUSED.take().is_some()
-                };
-                assert!(!pauses(), "nobody else has served meanwhile");
-                workers.end(&two);
-                workers.begin(&two);
-                look();
-                assert!(pauses(), "two has");
-                look();
-                assert!(!pauses(), "and no longer");
                 assert!(getpriority_process(None).expect("the priority") > 0);
             });
         });

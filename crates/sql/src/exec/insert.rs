@@ -1,6 +1,5 @@
 //! INSERT and REPLACE.
 
-use cohort_txn::blocking_hook::between_steps;
 use cohort_txn::{LockMode, Read};
 
 use super::insert_ids::InsertIds;
@@ -199,8 +198,6 @@ impl Inserting<'_> {
                     for row in rows {
                         self.values(row, run)?;
                         records += 1;
-                        // It may be a long one.
-                        between_steps();
                     }
                     if repeat % 256 == 255 {
                         run.check_killed()?;
