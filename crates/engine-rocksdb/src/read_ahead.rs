@@ -253,10 +253,7 @@ impl<D: Handle> Shared<D> {
         loop {
             if let Some(filled) = state.filled.pop_front() {
                 state.used.push(std::mem::replace(block, filled));
-                // Not for each block: whoever wakes up wants to have something to do.
-                if state.filled.len() <= BLOCKS / 2 {
-                    self.emptied.notify_one();
-                }
+                self.emptied.notify_one();
                 return None;
             }
             if !matches!(state.then, Then::More) {

@@ -112,7 +112,7 @@ impl<'o> KeyWriter<'o> {
     }
 
     /// How the keys start.
-    pub(crate) fn start(self) -> KeyStart {
+    pub(crate) fn start(&self) -> KeyStart {
         KeyStart(self.start)
     }
 }
@@ -276,7 +276,7 @@ mod tests {
             let mut keys = Vec::new();
             let mut writer = KeyWriter::new(&mut keys);
             values.iter().zip(orders).for_each(|(value, order)| writer.add(value, order));
-            let (is_whole, start) = (writer.is_whole(), writer.start());
+            let (start, is_whole) = (writer.start(), writer.is_whole());
             Row { values: values.map(Value::clone), start, is_whole, keys }
         }
     }

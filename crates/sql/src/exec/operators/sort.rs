@@ -152,8 +152,7 @@ pub(super) fn write_keys(
         let value = run.evaluate(|cx| key.expr.eval(row, cx))?;
         writer.add(&value, key.order());
     }
-    let is_whole = writer.is_whole();
-    Ok((writer.start(), is_whole))
+    Ok((writer.start(), writer.is_whole()))
 }
 
 /// Compares what [`write_keys`] wrote, and no more.

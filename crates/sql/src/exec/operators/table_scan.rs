@@ -190,10 +190,10 @@ impl<'p> SnapshotScan<'p> {
     /// that are asked for up to the condition that says so.
     fn judge(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let plan = self.plan;
-        let found_by_filter = plan.found_by_filter && self.path.exact;
-        if self.covering || plan.wanted.is_empty() || found_by_filter || plan.filter.is_none() {
+        let is_match = finds_exactly(plan, &self.path);
+        if self.covering || plan.wanted.is_empty() || is_match {
             self.read(run, row)?;
-            return if found_by_filter { Ok(true) } else { self.judge.matches(run, &row.values) };
+            return if is_match { Ok(true) } else { self.judge.matches(run, &row.values) };
         }
         let filter = self.judge.condition(run);
         let damaged = |error| damaged(&plan.table.def.name, &error);
