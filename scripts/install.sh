@@ -27,8 +27,9 @@ has_libclang() {
     return 1
 }
 
+# Older ones do not read what programs that the compiler's LLVM built have counted.
 has_llvm() {
-    for tool in /usr/lib/llvm-*/bin/"$1"; do
+    for tool in /usr/lib/llvm-19/bin/"$1" /usr/lib/llvm-[2-9][0-9]/bin/"$1"; do
         [ -x "$tool" ] && return 0
     done
     return 1

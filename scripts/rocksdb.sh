@@ -1,21 +1,24 @@
 #!/bin/sh
 # Builds librocksdb.a once into DIRECTORY (the first argument): it takes minutes, and cargo would do it again for every
-# profile and every target directory.
+# profile and every target directory. Further arguments are flags for the compiler.
 #
 # Each of RocksDB's some 350 files reads the same headers, which is most of the compiler's work. Here they are compiled
 # in some eight units that include many files each, by the crate's own build script with its own flags: a copy of the
 # crate gets another list of sources. RocksDB's own `make unity` keeps its files fit for that. What neither RocksDB's
 # core nor its C interface calls is left out.
 #
-# The directory's name has to change with the version; the Makefile takes care of that. Afterwards
+# The directory's name has to change with the version and the flags; who calls takes care of that. Afterwards
 # DIRECTORY holds librocksdb.a and include/, for ROCKSDB_LIB_DIR and ROCKSDB_INCLUDE_DIR.
 set -eu
 
-directory=${1:?usage: rocksdb.sh DIRECTORY}
+directory=${1:?usage: rocksdb.sh DIRECTORY [FLAG...]}
+shift
 [ -e "$directory/librocksdb.a" ] && exit 0
 
 mkdir -p "$(dirname "$directory")"
-exec 9>"$directory.lock"
+# All are built in the same folder, one after the other: what code has counted is found by its file's path.
+work="$(dirname "$directory")/rocksdb.building"
+exec 9>"$work.lock"
 flock 9 || exit 1
 [ -e "$directory/librocksdb.a" ] && exit 0
 
@@ -26,7 +29,6 @@ unit_lines=30000
 unused='^tools/|^utilities/(agg_merge|blob_db|cache_dump|cassandra|env_mirror|fault_injection|option_change_migration'
 unused="$unused|persistent_cache|secondary_index|simulator_cache|sorted_run_builder)"
 
-work="$directory.building"
 rm -rf "$work" && mkdir -p "$work"
 manifest=$(cargo metadata --locked --format-version 1 |
     grep -o '"manifest_path":"[^"]*/rust-librocksdb-sys-[^"]*/Cargo.toml"' | cut -d '"' -f 4)
@@ -78,7 +80,7 @@ trap 'kill "$progress" 2>/dev/null || true' EXIT
 
 # Without debug information: 44 MB instead of 1.6 GB for every link, and less to compile. With -O2, as RocksDB's own
 # Makefile has it: a tenth less to compile than with -O3.
-env -u ROCKSDB_LIB_DIR -u ROCKSDB_STATIC -u ROCKSDB_INCLUDE_DIR -u RUSTFLAGS CARGO_TARGET_DIR="$work/target" \
+env -u ROCKSDB_LIB_DIR -u ROCKSDB_STATIC -u ROCKSDB_INCLUDE_DIR -u RUSTFLAGS CARGO_TARGET_DIR="$work/target" CXXFLAGS="${CXXFLAGS:-} $*" \
     CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_OPT_LEVEL=2 \
     cargo build --quiet --release --no-default-features --features "$features"
 

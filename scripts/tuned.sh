@@ -6,6 +6,8 @@
 # 2. what comes of it, RocksDB and the allocator included, counts again, and BOLT lays out the linked code by that: what
 #    runs stands together, and branches fall through.
 #
+# RocksDB is compiled by what it counts in the first of these, once for each version.
+#
 # Nothing is built that has been built from the same code.
 set -eu
 
@@ -25,13 +27,21 @@ llvm() {
 profdata=$(llvm llvm-profdata)
 bolt=$(llvm llvm-bolt)
 
-# Builds the server in a target directory of its own, $1, with the flags $2 besides the usual ones. With a target named,
-# build scripts go without them.
+# RocksDB that counts, what it has counted, and what the compiler makes of that.
+rocksdb=${ROCKSDB_LIB_DIR:?is set by make tuned}
+counting_rocksdb="$rocksdb-counting"
+branches="$rocksdb-branches"
+compiled_rocksdb="$rocksdb-compiled"
+
+# Builds the server in a target directory of its own, $1, with RocksDB from $2 and the flags $3 besides the usual ones. With
+# a target named, build scripts go without them.
 server() {
-    RUSTFLAGS="$flags $2" CARGO_TARGET_DIR="$folder/$1" cargo build --release --package cohort-server --target "$host"
+    ROCKSDB_LIB_DIR=$2 ROCKSDB_INCLUDE_DIR="$2/include" RUSTFLAGS="$flags $3" CARGO_TARGET_DIR="$folder/$1" \
+        cargo build --release --package cohort-server --target "$host"
 }
 
-server counting -Cprofile-generate
+scripts/rocksdb.sh "$counting_rocksdb" -fprofile-generate="$branches" -fprofile-update=prefer-atomic
+server counting "$counting_rocksdb" "-Cprofile-generate -Clink-arg=-lgcov"
 counting="$folder/counting/$host/release/cohort"
 if [ "$tuned" -nt "$counting" ] && [ "$tuned" -nt "$0" ]; then
     exit 0
@@ -43,8 +53,12 @@ trap 'rm -rf "$work"' EXIT
 LLVM_PROFILE_FILE="$work/%p.profraw" COHORT_BIN="$counting" "$bench" train
 "$profdata" merge -o "$folder/branches.profdata" "$work"/*.profraw
 
+# What was not called is compiled as usual, and threads may have lost a count.
+scripts/rocksdb.sh "$compiled_rocksdb" -fprofile-use="$branches" -fprofile-partial-training -fprofile-correction \
+    -Wno-missing-profile
+
 # With the linker's relocations BOLT can move functions.
-server compiled "-Cprofile-use=$folder/branches.profdata -Clink-arg=-Wl,--emit-relocs"
+server compiled "$compiled_rocksdb" "-Cprofile-use=$folder/branches.profdata -Clink-arg=-Wl,--emit-relocs"
 compiled="$folder/compiled/$host/release/cohort"
 "$bolt" "$compiled" -instrument -instrumentation-file="$work/blocks.fdata" -o "$work/counting" >"$work/bolt.log" 2>&1 ||
     { cat "$work/bolt.log" >&2; exit 1; }
