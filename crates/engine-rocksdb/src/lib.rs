@@ -35,6 +35,7 @@ mod read;
 mod read_ahead;
 mod staged;
 mod stats;
+mod strides;
 #[cfg(test)]
 mod tests;
 mod torn_log;

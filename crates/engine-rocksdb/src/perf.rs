@@ -19,11 +19,6 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    pub(super) fn add(&mut self, more: Steps) {
-        self.over_old_versions += more.over_old_versions;
-        self.searched += more.searched;
-    }
-
     /// Those since the last call.
     pub(super) fn since_last() -> Steps {
         let now = CONTEXT.with(|context| Steps {

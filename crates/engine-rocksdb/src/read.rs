@@ -108,7 +108,7 @@ impl<D: Handle> Snapshot for View<D> {
     }
 
     fn cursor(&self, range: &KeyRange, direction: Direction) -> Result<Box<dyn Cursor>, ReadError> {
-        Ok(Box::new(LongWalk::new(RangeCursor::of_view(self.held.clone(), range, direction))))
+        Ok(Box::new(LongWalk::new(RangeCursor::of_view(self.held.clone(), range, direction), range)))
     }
 
     fn cursor_within(
@@ -177,8 +177,6 @@ pub(super) struct RangeCursor<D: Handle> {
     /// Searches that were made, and entries that were given.
     seeks: u64,
     entries: u64,
-    /// What threads that it has left have counted.
-    steps: Steps,
 }
 
 impl<D: Handle> RangeCursor<D> {
@@ -188,6 +186,16 @@ impl<D: Handle> RangeCursor<D> {
 
     fn of_view(held: Arc<Held<D>>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
         RangeCursor::new(Source::View(held), range, direction)
+    }
+
+    /// Another one that sees the same, in the same direction.
+    pub(super) fn another(&self, range: &KeyRange) -> RangeCursor<D> {
+        let source = match self.iterator.as_ref().map(HeldIterator::borrow_source) {
+            Some(Source::Latest(shared)) => Source::Latest(shared.clone()),
+            Some(Source::View(held)) => Source::View(held.clone()),
+            None => return RangeCursor::at(None, Place::End, self.direction),
+        };
+        RangeCursor::new(source, range, self.direction)
     }
 
     fn new(source: Source<D>, range: &KeyRange, direction: Direction) -> RangeCursor<D> {
@@ -209,12 +217,29 @@ impl<D: Handle> RangeCursor<D> {
     }
 
     fn at(iterator: Option<HeldIterator<D>>, place: Place, direction: Direction) -> RangeCursor<D> {
-        RangeCursor { iterator, direction, place, within: None, seeks: 0, entries: 0, steps: Steps::default() }
+        RangeCursor { iterator, direction, place, within: None, seeks: 0, entries: 0 }
     }
 
-    /// Counts what this thread has done, to be called before another one goes on.
-    pub(super) fn count_steps(&mut self) {
-        self.steps.add(Steps::since_last());
+    pub(super) fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Begins to walk a range within its own.
+    pub(super) fn move_within(&mut self, range: KeyRange) {
+        self.within = Some(range);
+        self.place = if self.iterator.is_some() { Place::Before } else { Place::End };
+    }
+
+    /// The present entry, and what comes after it in the range that it was moved to.
+    pub(super) fn left(&self) -> KeyRange {
+        let (Some(entry), Some(within)) = (self.present(), &self.within) else {
+            return KeyRange { lower: Vec::new(), upper: Vec::new() };
+        };
+        match self.direction {
+            Direction::Forward => KeyRange { lower: entry.key.to_vec(), upper: within.upper.clone() },
+            // The next greater key has a zero more.
+            Direction::Reverse => KeyRange { lower: within.lower.clone(), upper: [entry.key, &[0]].concat() },
+        }
     }
 
     /// The entry that [`Cursor::next`] gave last.
@@ -231,9 +256,9 @@ impl<D: Handle> RangeCursor<D> {
 
 impl<D: Handle> Drop for RangeCursor<D> {
     fn drop(&mut self) {
-        self.count_steps();
+        let steps = Steps::since_last();
         if let Some(held) = &self.iterator {
-            let (shared, steps) = (held.borrow_source().shared(), self.steps);
+            let shared = held.borrow_source().shared();
             shared.hidden.scanned(&shared.handle, steps.over_old_versions);
             shared.young_files.scanned(shared, self.seeks, steps.searched, self.entries);
         }
@@ -251,7 +276,15 @@ impl<D: Handle> Cursor for RangeCursor<D> {
                 Some(range) => iterator.seek(&range.lower),
                 None => iterator.seek_to_first(),
             },
-            (Place::Before, Direction::Reverse) => iterator.seek_to_last(),
+            (Place::Before, Direction::Reverse) => match within {
+                Some(range) => {
+                    iterator.seek_for_prev(&range.upper);
+                    if iterator.key() == Some(&range.upper) {
+                        iterator.prev();
+                    }
+                }
+                None => iterator.seek_to_last(),
+            },
             (_, Direction::Forward) => iterator.next(),
             (_, Direction::Reverse) => iterator.prev(),
         });
@@ -263,7 +296,11 @@ impl<D: Handle> Cursor for RangeCursor<D> {
             self.place = Place::End;
             return iterator.status().map(|()| None).map_err(read_error);
         };
-        if within.is_some_and(|range| key >= range.upper.as_slice()) {
+        let is_beyond = |range: &KeyRange| match self.direction {
+            Direction::Forward => key >= range.upper.as_slice(),
+            Direction::Reverse => key < range.lower.as_slice(),
+        };
+        if within.is_some_and(is_beyond) {
             self.place = Place::End;
             return Ok(None);
         }
