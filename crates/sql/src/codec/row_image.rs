@@ -75,13 +75,32 @@ pub struct RowOffsets {
 pub struct RowReader<'a> {
     codec: &'a RowCodec,
     stored: &'a [u8],
-    starts: &'a [u32],
+    starts: Starts<'a>,
     version: u32,
     image_at: usize,
     /// By column, where it is in the row, if not at its own place.
     places: Option<&'a [Option<usize>]>,
     /// Of how many columns it is known where they are.
     wanted: usize,
+}
+
+/// Where columns start.
+#[derive(Clone, Copy, Debug)]
+enum Starts<'a> {
+    /// Each so far behind this place: of columns of fixed lengths, none of which is NULL.
+    Fixed(u32, &'a [u32]),
+    Each(&'a [u32]),
+}
+
+impl Starts<'_> {
+    /// Start and end of a column; `None` if the row has no such one.
+    fn bounds(self, column: usize) -> Option<(u32, u32)> {
+        let (from, starts) = match self {
+            Starts::Fixed(from, starts) => (from, starts),
+            Starts::Each(starts) => (0, starts),
+        };
+        Some((from + starts.get(column)?, from + starts.get(column + 1)?))
+    }
 }
 
 impl RowCodec {
@@ -177,6 +196,12 @@ impl RowCodec {
             if has_nulls(bitmap, first) {
                 first = 0;
             }
+            let end = at + self.fixed_starts[first] as usize;
+            let is_end = if last == count { end == stored.len() } else { end <= stored.len() };
+            if first == last && is_end && u32::try_from(end).is_ok() {
+                let starts = Starts::Fixed(at as u32, &self.fixed_starts[..=first]);
+                return Ok(RowReader { codec: self, stored, starts, version, image_at, places: None, wanted });
+            }
             offsets.starts.extend(self.fixed_starts[..first].iter().map(|start| at as u32 + start));
             at += self.fixed_starts[first] as usize;
             if at > stored.len() {
@@ -199,7 +224,8 @@ impl RowCodec {
             return Err(damaged(at, "goes on after its last column"));
         }
         let places = former.map(|former| &former.places[..]);
-        Ok(RowReader { codec: self, stored, starts: &offsets.starts, version, image_at, places, wanted })
+        let starts = Starts::Each(&offsets.starts);
+        Ok(RowReader { codec: self, stored, starts, version, image_at, places, wanted })
     }
 
     /// The binlog row image inside of a stored row of the codec's version; an error for a row of an
@@ -228,8 +254,9 @@ impl RowReader<'_> {
             return Err(damaged(self.stored.len(), "has no such column"));
         };
         let place = self.places.map_or(Some(column), |places| places[column]);
-        let bounds = place.and_then(|place| Some((*self.starts.get(place)?, *self.starts.get(place + 1)?)));
-        let Some((start, end)) = bounds else { return Ok(definition.before.clone()) };
+        let Some((start, end)) = place.and_then(|place| self.starts.bounds(place)) else {
+            return Ok(definition.before.clone());
+        };
         if start == end {
             return Ok(Value::Null);
         }
@@ -251,7 +278,7 @@ impl RowReader<'_> {
         let nulls_at = out.len();
         out.resize(nulls_at + columns.len().div_ceil(8), 0);
         for (bit, column) in columns.iter().enumerate() {
-            let [start, end] = [self.starts[*column], self.starts[column + 1]];
+            let (start, end) = self.starts.bounds(*column).expect("columns of the row");
             if start == end {
                 out[nulls_at + bit / 8] |= 1 << (bit % 8);
             }
@@ -270,7 +297,7 @@ impl RowReader<'_> {
         out.reserve(self.stored.len() + 32);
         let mut copied = 0;
         for (column, value) in changes {
-            let (Some(&from), Some(&to)) = (self.starts.get(*column), self.starts.get(*column + 1)) else {
+            let Some((from, to)) = self.starts.bounds(*column) else {
                 out.truncate(start);
                 return Err(not_stored(*column, value));
             };

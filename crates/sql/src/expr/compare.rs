@@ -87,6 +87,9 @@ pub(super) fn between(
     collation: Collation,
     cx: &EvalContext<'_>,
 ) -> Result<Option<bool>, SqlError> {
+    if let (Value::Int(operand), Value::Int(low), Value::Int(high)) = (operand, low, high) {
+        return Ok(Some((low..=high).contains(&operand)));
+    }
     match alike(&[operand, low, high], cx)?.as_deref() {
         Some([operand, low, high]) => within(operand, low, high, collation, cx),
         _ => within(operand, low, high, collation, cx),

@@ -2,7 +2,8 @@
 //!
 //! A record is bytes, in memory as in files. A number beside it, its [`KeyStart`], tells most records apart without a look at
 //! them; whoever sorts compares the bytes of the others. Records that compare as equal stay in the order in which they came.
-//! What is in memory is sorted in chunks that are merged as well, so that a kill is looked for while there is much of it.
+//! What is in memory is sorted in chunks that are merged as well, so that a kill is looked for while there is much of it. The
+//! first chunks that go to a file are runs as they are, each once it is full if others are there already.
 //! Where there are more runs than are merged at a time, neighbours become one first (Sort_merge_passes counts every
 //! merge). Where only some first records are wanted, no more than twice as many are in memory. Of records that compare as
 //! equal, one may be all that is wanted: the first.
@@ -23,6 +24,8 @@ const WANTED_BYTES: usize = 16 << 20;
 const LEAST_CUT: usize = 32;
 /// Runs that are merged at a time.
 const MERGED: usize = 128;
+/// Runs among which a chunk is one of its own: more of them cost the last merge more than a merge in memory saves.
+const OF_CHUNKS: usize = MERGED / 2;
 /// Least bytes of a run that are read at a time.
 const LEAST_READ: usize = 4 << 10;
 /// Most.
@@ -132,6 +135,24 @@ impl Runs {
         run.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 
+    /// Whether one that is made of a chunk may be added.
+    fn take_chunks(&self) -> bool {
+        self.ends.len() < OF_CHUNKS
+    }
+
+    /// Appends the records of a sorted chunk as a run.
+    fn append_chunk(&mut self, chunk: &Chunk, with: &dyn Spilling) -> Result<(), SqlError> {
+        for entry in &chunk.entries {
+            self.file.append(with, |out| {
+                entry.start.write(out);
+                out.extend_from_slice(entry.of(&chunk.bytes));
+            })?;
+        }
+        self.file.flush(with)?;
+        self.ends.push(self.file.end());
+        Ok(())
+    }
+
     /// Appends all records of `merge` as a run.
     fn append(
         &mut self,
@@ -203,7 +224,11 @@ impl Sorter {
         if self.chunks.last().is_none_or(|last| self.is_full(last)) {
             if let Some(full) = self.chunks.last_mut() {
                 full.sort(self.unique, compare);
-                full.compact();
+                if self.runs.as_ref().is_some_and(Runs::take_chunks) {
+                    self.spill(compare, with)?;
+                } else {
+                    full.compact();
+                }
                 with.check_killed()?;
             }
             self.chunks.push(Chunk::default());
@@ -261,16 +286,21 @@ impl Sorter {
                 self.runs.insert(Runs::create(with)?)
             }
         };
-        runs.append(Merge::new(chunks, None, self.unique, compare, with)?, None, compare, with)?;
+        if runs.take_chunks() {
+            chunks.iter().try_for_each(|chunk| runs.append_chunk(chunk, with))?;
+        } else {
+            let sources = chunks.into_iter().map(Source::of).collect();
+            runs.append(Merge::new(sources, None, self.unique, compare, with)?, None, compare, with)?;
+        }
         self.budget.give_back(with);
         Ok(())
     }
 
-    fn take_chunks(&mut self, compare: &impl Compare) -> Vec<Source> {
+    fn take_chunks(&mut self, compare: &impl Compare) -> Vec<Chunk> {
         if let Some(last) = self.chunks.last_mut() {
             last.sort(self.unique, compare);
         }
-        std::mem::take(&mut self.chunks).into_iter().map(|chunk| Source::Memory { chunk, next: 0 }).collect()
+        std::mem::take(&mut self.chunks)
     }
 
     /// Gives the records back in order.
@@ -294,7 +324,7 @@ impl Sorter {
             }
             None => Vec::new(),
         };
-        sources.extend(self.take_chunks(compare));
+        sources.extend(self.take_chunks(compare).into_iter().map(Source::of));
         let file = runs.map(|runs| runs.file);
         let merge = Merge::new(sources, file.as_ref(), self.unique, compare, with)?;
         Ok(Sorted { file, merge, budget: self.budget })
@@ -329,6 +359,11 @@ enum Source {
 }
 
 impl Source {
+    /// All records of a sorted chunk.
+    fn of(chunk: Chunk) -> Source {
+        Source::Memory { chunk, next: 0 }
+    }
+
     /// Goes to the next record, and says how it starts.
     fn next(&mut self, file: Option<&RecordFile>, with: &dyn Spilling) -> Result<Option<KeyStart>, SqlError> {
         match (self, file) {
@@ -355,14 +390,18 @@ impl Source {
     }
 }
 
-/// Sorted sources, earlier ones first among equals: a heap of their first records.
+/// Sorted sources, earlier ones first among equals: a tree of those that lost, each where it met the one that went on.
 struct Merge {
     sources: Vec<Source>,
-    /// How the present record of each source that has one starts.
-    heads: Vec<(KeyStart, usize)>,
+    /// How the present record of each source starts; `None` where there is none.
+    heads: Vec<Option<KeyStart>>,
+    /// At each place but the first, where those of the places `2 * at` and `2 * at + 1` met; sources follow the places.
+    losers: Vec<usize>,
+    /// The source whose record is before those of all others.
+    first: usize,
     /// Of records that compare as equal the first is given alone.
     unique: bool,
-    /// That of the first head was given; where they are to be unique, a copy of it.
+    /// That of the first source was given; where they are to be unique, a copy of it.
     is_given: bool,
     given: (KeyStart, Vec<u8>),
     steps: usize,
@@ -370,22 +409,24 @@ struct Merge {
 
 impl Merge {
     fn new(
-        sources: Vec<Source>,
+        mut sources: Vec<Source>,
         file: Option<&RecordFile>,
         unique: bool,
         compare: &impl Compare,
         with: &dyn Spilling,
     ) -> Result<Merge, SqlError> {
-        let heads = Vec::with_capacity(sources.len());
-        let mut merge = Merge { sources, heads, unique, is_given: false, given: Default::default(), steps: 0 };
-        for at in 0..merge.sources.len() {
-            if let Some(start) = merge.sources[at].next(file, with)? {
-                merge.heads.push((start, at));
-            }
+        let count = sources.len();
+        let heads = sources.iter_mut().map(|source| source.next(file, with)).collect::<Result<Vec<_>, SqlError>>()?;
+        let (losers, first) = (vec![0; count], 0);
+        let mut merge =
+            Merge { sources, heads, losers, first, unique, is_given: false, given: Default::default(), steps: 0 };
+        let mut winners: Vec<usize> = (0..2 * count).map(|place| place.saturating_sub(count)).collect();
+        for at in (1..count).rev() {
+            let (left, right) = (winners[2 * at], winners[2 * at + 1]);
+            let is_right = merge.is_before(right, left, compare);
+            (winners[at], merge.losers[at]) = if is_right { (right, left) } else { (left, right) };
         }
-        for at in (0..merge.heads.len() / 2).rev() {
-            merge.sift_down(at, compare);
-        }
+        merge.first = winners.get(1).copied().unwrap_or_default();
         Ok(merge)
     }
 
@@ -403,19 +444,24 @@ impl Merge {
             if !self.unique {
                 break;
             }
-            let Some((start, source)) = self.heads.first() else { break };
-            let record = self.sources[*source].record();
-            if is_first || *start != self.given.0 || compare(&self.given.1, record).is_ne() {
-                self.given.0 = *start;
+            let Some(start) = self.head() else { break };
+            let record = self.sources[self.first].record();
+            if is_first || start != self.given.0 || compare(&self.given.1, record).is_ne() {
+                self.given.0 = start;
                 self.given.1.clear();
                 self.given.1.extend_from_slice(record);
                 break;
             }
         }
-        Ok(self.heads.first().map(|(start, source)| (*start, self.sources[*source].record())))
+        Ok(self.head().map(|start| (start, self.sources[self.first].record())))
     }
 
-    /// Goes on from the record of the first head.
+    /// How the first of all present records starts.
+    fn head(&self) -> Option<KeyStart> {
+        self.heads.get(self.first).copied().flatten()
+    }
+
+    /// Goes on from the record of the first source.
     fn leave_first(
         &mut self,
         file: Option<&RecordFile>,
@@ -426,35 +472,30 @@ impl Merge {
         if self.steps.is_multiple_of(256) {
             with.check_killed()?;
         }
-        let Some((head, source)) = self.heads.first_mut() else { return Ok(()) };
-        match self.sources[*source].next(file, with)? {
-            Some(start) => *head = start,
-            None => drop(self.heads.swap_remove(0)),
+        let Some(source) = self.sources.get_mut(self.first) else { return Ok(()) };
+        self.heads[self.first] = source.next(file, with)?;
+        let mut winner = self.first;
+        let mut at = (winner + self.sources.len()) / 2;
+        while at > 0 {
+            let other = self.losers[at];
+            if self.is_before(other, winner, compare) {
+                self.losers[at] = winner;
+                winner = other;
+            }
+            at /= 2;
         }
-        self.sift_down(0, compare);
+        self.first = winner;
         Ok(())
     }
 
-    fn sift_down(&mut self, mut at: usize, compare: &impl Compare) {
-        let Merge { sources, heads, .. } = self;
-        let is_before = |(start_a, a): (KeyStart, usize), (start_b, b): (KeyStart, usize)| {
-            let by_bytes = || compare(sources[a].record(), sources[b].record());
-            start_a.cmp(&start_b).then_with(by_bytes).then(a.cmp(&b)).is_lt()
-        };
-        loop {
-            let (left, right) = (2 * at + 1, 2 * at + 2);
-            let mut least = at;
-            if left < heads.len() && is_before(heads[left], heads[least]) {
-                least = left;
+    /// Whether the present record of one source comes before that of another.
+    fn is_before(&self, a: usize, b: usize, compare: &impl Compare) -> bool {
+        match (self.heads[a], self.heads[b]) {
+            (Some(start_a), Some(start_b)) => {
+                let by_bytes = || compare(self.sources[a].record(), self.sources[b].record());
+                start_a.cmp(&start_b).then_with(by_bytes).then(a.cmp(&b)).is_lt()
             }
-            if right < heads.len() && is_before(heads[right], heads[least]) {
-                least = right;
-            }
-            if least == at {
-                return;
-            }
-            heads.swap(at, least);
-            at = least;
+            (head, _) => head.is_some(),
         }
     }
 }

@@ -54,6 +54,7 @@ impl<'p> Group<'p> {
     fn collect(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Groups, SqlError> {
         let plan = self.plan;
         let grows = plan.aggregates.iter().any(Aggregate::grows);
+        let counts_rows = plan.keys.is_empty() && plan.aggregates.iter().all(Aggregate::counts_rows);
         let mut groups: Vec<Option<OneGroup>> = Vec::new();
         let mut by_key: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut budget = Budget::of(run.session.tmp_table_size);
@@ -88,6 +89,11 @@ impl<'p> Group<'p> {
             };
             let held = run.session.memory.held();
             group.add(plan, &row.values, run)?;
+            if counts_rows {
+                let more = self.input.skip(u64::MAX, run, row)?;
+                group.accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(more));
+                break;
+            }
             if grows {
                 budget.count(run.session.memory.held().saturating_sub(held) as usize);
                 if rest.is_none() && !plan.keys.is_empty() && budget.is_exceeded(run.session) {

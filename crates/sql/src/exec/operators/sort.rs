@@ -149,8 +149,10 @@ pub(super) fn write_keys(
     out.clear();
     let mut writer = KeyWriter::new(out);
     for key in keys {
-        let value = run.evaluate(|cx| key.expr.eval(row, cx))?;
-        writer.add(&value, key.order());
+        run.evaluate(|cx| {
+            writer.add(&*key.expr.get(row, cx)?, key.order());
+            Ok(())
+        })?;
     }
     Ok((writer.start(), writer.is_whole()))
 }

@@ -97,14 +97,14 @@ impl<'p> SnapshotScan<'p> {
                 self.idle = self.scan.take();
                 continue;
             };
+            if !reads {
+                return Ok(true);
+            }
             let Some(index) = self.path.index else {
                 self.stored.clear();
                 self.stored.extend_from_slice(entry.value);
                 return Ok(true);
             };
-            if !reads {
-                return Ok(true);
-            }
             if self.covering {
                 self.entry_key.clear();
                 self.entry_key.extend_from_slice(entry.key);

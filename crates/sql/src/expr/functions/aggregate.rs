@@ -220,6 +220,14 @@ impl Aggregate {
         Accumulator { state: (self.begin)(), seen, count: 0 }
     }
 
+    /// Whether each row counts, whatever it has: `COUNT(*)`, and COUNT of what is not NULL.
+    pub(crate) fn counts_rows(&self) -> bool {
+        let is_there = |arg: &Expr| {
+            matches!(arg, Expr::Column(_) | Expr::Literal(..)) && !arg.has_params() && !arg.result_type(&[]).nullable
+        };
+        self.function.form == Form::Count && !self.distinct && self.over().iter().all(is_there)
+    }
+
     /// Whether its state grows with each row.
     pub(crate) fn grows(&self) -> bool {
         self.distinct || matches!((self.begin)(), State::Texts(_) | State::Array(_) | State::Object(_))
@@ -257,6 +265,11 @@ impl Accumulator {
             return Ok(());
         }
         self.take(aggregate, &value, row, cx)
+    }
+
+    /// Takes so many rows of an aggregate that [counts rows](Aggregate::counts_rows).
+    pub(crate) fn add_rows(&mut self, rows: u64) {
+        self.count += rows as i64;
     }
 
     /// Takes a row that counts.
