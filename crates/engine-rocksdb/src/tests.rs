@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -596,6 +597,30 @@ fn a_long_walk_gives_the_entries_of_its_view() {
     }
     drop(walk);
     assert_eq!(threads(), all_threads);
+}
+
+/// Keys that lie together in places far apart, so that where a stride ends is guessed badly.
+#[test]
+fn a_long_walk_gives_entries_that_lie_anywhere() {
+    let dir = TempDir::new().unwrap();
+    let engine = RocksDb::open(dir.path(), &RocksDbOptions::default()).unwrap();
+    let near = |number: u32| [row(20, 0), number.to_be_bytes().to_vec()].concat();
+    let far = |number: u32| [row(20, 1 << (number % 20)), vec![7; 40], number.to_be_bytes().to_vec()].concat();
+    let beyond = |number: u32| row(20, u32::MAX - number * number);
+    let keys = (0..30_000).map(near).chain((0..30_000).map(far)).chain((0..30_000).map(beyond));
+    let rows: BTreeMap<Vec<u8>, Vec<u8>> = keys.map(|key| (key, vec![5; 90])).collect();
+    engine.load(&mut rows.clone().into_iter()).unwrap();
+    let view = engine.snapshot();
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let mut walk = view.cursor(&everything(), direction).unwrap();
+        for (key, value) in &rows {
+            let entry = walk.next().unwrap().expect("an entry");
+            assert!(entry.key == key && entry.value == value, "{key:?}");
+        }
+        assert!(walk.next().unwrap().is_none());
+        rows.reverse();
+    }
 }
 
 #[test]
