@@ -192,6 +192,10 @@ trait Faces {
     fn write_row(&self, value: &Value, row: &mut Vec<u8>) -> bool;
     /// The value whose [`Faces::row_len`] bytes these are; `None` if they are none of the type.
     fn read_row(&self, bytes: &[u8]) -> Option<Value>;
+    /// The same, put into its place; false if they are none.
+    fn read_row_to(&self, bytes: &[u8], place: &mut Value) -> bool {
+        self.read_row(bytes).map(|value| *place = value).is_some()
+    }
     /// The type of a column of a table map, its strings being bytes; `None` if it is another family's.
     fn from_binlog(field: FieldType, meta: [u8; 2], unsigned: bool) -> Option<ColumnType>;
 
@@ -434,6 +438,11 @@ impl ColumnType {
         face!(self, of => of.read_row(bytes))
     }
 
+    /// The same, put into its place; false, with the place as it was, if they are none.
+    pub fn read_row_to(&self, bytes: &[u8], place: &mut Value) -> bool {
+        face!(self, of => of.read_row_to(bytes, place))
+    }
+
     /// Bytes of a value in a key; `None` for strings, whose collation knows where they end.
     pub fn key_bytes(&self) -> Option<usize> {
         face!(self, of => of.key_bytes())
@@ -545,7 +554,10 @@ fn length(words: &mut dyn TypeWords, max: u16, default: Option<u16>) -> Result<u
 
 /// A little-endian number of up to 8 bytes.
 fn read_le(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    match bytes.try_into() {
+        Ok(four) => u32::from_le_bytes(four).into(),
+        Err(_) => bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)),
+    }
 }
 
 /// A big-endian number of up to 8 bytes.

@@ -250,24 +250,35 @@ impl RowCodec {
 impl RowReader<'_> {
     /// Decodes one column.
     pub fn get(&self, column: usize) -> Result<Value, DamagedBytes> {
+        let mut value = Value::Null;
+        self.get_to(column, &mut value)?;
+        Ok(value)
+    }
+
+    /// The same, put into its place.
+    fn get_to(&self, column: usize, value: &mut Value) -> Result<(), DamagedBytes> {
         let Some(definition) = self.codec.columns.get(column).filter(|_| column < self.wanted) else {
             return Err(damaged(self.stored.len(), "has no such column"));
         };
         let place = self.places.map_or(Some(column), |places| places[column]);
         let Some((start, end)) = place.and_then(|place| self.starts.bounds(place)) else {
-            return Ok(definition.before.clone());
+            value.clone_from(&definition.before);
+            return Ok(());
         };
         if start == end {
-            return Ok(Value::Null);
+            *value = Value::Null;
+            return Ok(());
         }
-        let bytes = &self.stored[start as usize..end as usize];
-        definition.column_type.read_row(bytes).ok_or(damaged(start as usize, "holds a value that its type cannot have"))
+        match definition.column_type.read_row_to(&self.stored[start as usize..end as usize], value) {
+            true => Ok(()),
+            false => Err(damaged(start as usize, "holds a value that its type cannot have")),
+        }
     }
 
     /// Decodes the columns `wanted` into the same places of `row`, which has one place a column.
     pub fn read(&self, wanted: &[usize], row: &mut [Value]) -> Result<(), DamagedBytes> {
         for &column in wanted {
-            row[column] = self.get(column)?;
+            self.get_to(column, &mut row[column])?;
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Evaluating an expression for one row.
 
-use std::borrow::Cow;
-
 use super::compare::{Common, between, compare};
 use super::convert::{local, to_bits, to_bool, to_bytes, to_result_type};
 use super::{Case, CastType, CompareOp, EvalContext, Expr, UnaryOp, arithmetic, cast, interval};
@@ -10,41 +8,48 @@ use crate::error::SqlError;
 use crate::types::{Family, FieldKind, ResultType};
 use crate::value::Value;
 
+/// Expressions whose value need not be made.
+macro_rules! in_place {
+    () => {
+        Expr::Literal(_) | Expr::Text(..) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(_)
+    };
+}
+
 impl Expr {
     /// The value for one row. What MySQL warns of goes to
     /// [`StatementContext::warn`](super::StatementContext::warn), which may end the evaluation.
     pub fn eval(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Value, SqlError> {
         match self {
-            Expr::Literal(_) | Expr::Text(..) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(_) => {
-                self.get(row, cx).map(Cow::into_owned)
-            }
+            in_place!() => self.get(row, cx, &mut Value::Null).cloned(),
             conditions!() => Ok(self.condition(row, cx)?.map_or(Value::Null, Value::bool)),
-            Expr::Unary(UnaryOp::Negate, a) => arithmetic::negate(&*a.get(row, cx)?, self, cx),
+            Expr::Unary(UnaryOp::Negate, a) => arithmetic::negate(a.get(row, cx, &mut Value::Null)?, self, cx),
             Expr::Unary(UnaryOp::BitNot, a) => {
-                let value = a.get(row, cx)?;
-                if value.is_null() { Ok(Value::Null) } else { Ok(Value::UInt(!to_bits(&value, cx)?)) }
+                let mut made = Value::Null;
+                let value = a.get(row, cx, &mut made)?;
+                if value.is_null() { Ok(Value::Null) } else { Ok(Value::UInt(!to_bits(value, cx)?)) }
             }
             Expr::Arithmetic(op, left, right) => {
-                let a = left.get(row, cx)?;
+                let mut made = Value::Null;
+                let a = left.get(row, cx, &mut made)?;
                 if a.is_null() && arithmetic::needs_no_right(*op, left, right, cx) {
                     return Ok(Value::Null);
                 }
-                arithmetic::eval(*op, &a, &*right.get(row, cx)?, self, cx)
+                arithmetic::eval(*op, a, right.get(row, cx, &mut Value::Null)?, self, cx)
             }
             Expr::Case(case) => case.eval(row, cx),
             Expr::Cast(a, to @ (CastType::Char { .. } | CastType::Binary { .. })) => {
                 cast::cast(&a.as_shown(a.eval(row, cx)?, cx), to, cx)
             }
             Expr::Cast(a, to @ CastType::Decimal { .. }) => cast::cast(&a.exact(row, cx)?, to, cx),
-            Expr::Cast(a, to) => cast::cast(&*a.get(row, cx)?, to, cx),
+            Expr::Cast(a, to) => cast::cast(a.get(row, cx, &mut Value::Null)?, to, cx),
             Expr::Collate(a, collation) => Ok(collate(a.eval(row, cx)?, *collation)),
             Expr::Call(call) => call.eval(row, cx),
-            Expr::Extract(unit, date) => interval::extract(*unit, &*date.get(row, cx)?, cx),
+            Expr::Extract(unit, date) => interval::extract(*unit, date.get(row, cx, &mut Value::Null)?, cx),
             Expr::TimestampDiff(unit, from, to) => {
                 interval::difference(*unit, &from.complete(row, cx)?, &to.complete(row, cx)?, cx)
             }
             Expr::DateAdd { date, amount, unit, negated } => {
-                interval::add(&date.complete(row, cx)?, &*amount.get(row, cx)?, *unit, *negated, cx)
+                interval::add(&date.complete(row, cx)?, amount.get(row, cx, &mut Value::Null)?, *unit, *negated, cx)
             }
             Expr::UserVariable(name, _) => Ok(cx.statement.user_variable(name)),
             Expr::AssignUserVariable(name, a, collation) => {
@@ -77,17 +82,26 @@ impl Expr {
         joined.map_or_else(|| self.eval(row, cx), Ok)
     }
 
-    /// The value, borrowed where it is a literal, a parameter or a place of the row.
-    pub(crate) fn get<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>) -> Result<Cow<'a, Value>, SqlError> {
+    /// The value, where it is: a literal, a parameter or a place of the row. One that has to be made is put into `made`. (As a
+    /// `Cow` it would be copied in parts that the processor then waits for.)
+    pub(crate) fn get<'a>(
+        &'a self,
+        row: &'a [Value],
+        cx: &EvalContext<'a>,
+        made: &'a mut Value,
+    ) -> Result<&'a Value, SqlError> {
         Ok(match self {
-            Expr::Literal(value) | Expr::Text(value, _) => Cow::Borrowed(value),
+            Expr::Literal(value) | Expr::Text(value, _) => value,
             Expr::Param(param) => match cx.params.get(param.index) {
-                Some(value) => Cow::Borrowed(value),
+                Some(value) => value,
                 None => return Err(SqlError::internal(format_args!("parameter {} is not given", param.index))),
             },
             Expr::Column(column) => match row.get(column.slot) {
-                Some(value @ Value::Timestamp(_)) => Cow::Owned(local(value, cx)),
-                Some(value) => Cow::Borrowed(value),
+                Some(value @ Value::Timestamp(_)) => {
+                    *made = local(value, cx);
+                    made
+                }
+                Some(value) => value,
                 None => {
                     return Err(SqlError::internal(format_args!(
                         "the row has no place {} for `{}`",
@@ -96,22 +110,27 @@ impl Expr {
                 }
             },
             Expr::Outer(column) => match cx.outer.get(column.slot) {
-                Some(value) => Cow::Borrowed(value),
+                Some(value) => value,
                 None => {
                     return Err(SqlError::internal(format_args!("`{}` of a query around is not given", column.name)));
                 }
             },
-            other => Cow::Owned(other.eval(row, cx)?),
+            other => {
+                *made = other.eval(row, cx)?;
+                made
+            }
         })
     }
 
-    /// The value as it is shown, borrowed where it can be.
-    fn shown<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>) -> Result<Cow<'a, Value>, SqlError> {
-        let value = self.get(row, cx)?;
-        Ok(match value.is_number() {
-            true => Cow::Owned(self.as_shown(value.into_owned(), cx)),
-            false => value,
-        })
+    /// The same as it is shown.
+    fn shown<'a>(&'a self, row: &'a [Value], cx: &EvalContext<'a>, made: &'a mut Value) -> Result<&'a Value, SqlError> {
+        let value = self.get(row, cx, made)?;
+        if value.is_number() {
+            *made = self.as_shown(value.clone(), cx);
+            return Ok(made);
+        }
+        // What was made is not made again.
+        if matches!(self, in_place!()) { self.get(row, cx, made) } else { Ok(made) }
     }
 
     /// A value of this expression as one of an expression that it is a branch of.
@@ -164,11 +183,12 @@ impl Expr {
     pub fn condition(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<bool>, SqlError> {
         match self {
             Expr::Compare(op, left, right, collation) => {
-                let a = left.get(row, cx)?;
+                let (mut made_a, mut made_b) = (Value::Null, Value::Null);
+                let a = left.get(row, cx, &mut made_a)?;
                 if a.is_null() && *op != CompareOp::NullSafeEqual {
                     return Ok(None);
                 }
-                let b = right.get(row, cx)?;
+                let b = right.get(row, cx, &mut made_b)?;
                 if *op == CompareOp::NullSafeEqual && (a.is_null() || b.is_null()) {
                     return Ok(Some(a.is_null() && b.is_null()));
                 }
@@ -176,11 +196,11 @@ impl Expr {
                     // It is converted all the same, and warns.
                     let types = [left.result_type(cx.params), right.result_type(cx.params)];
                     if let Some(common) = Common::of(&types) {
-                        common.convert(a.into_owned(), cx)?;
+                        common.convert(a.clone(), cx)?;
                     }
                     return Ok(None);
                 }
-                Ok(compare(&a, &b, *collation, cx)?.map(|order| op.holds(order)))
+                Ok(compare(a, b, *collation, cx)?.map(|order| op.holds(order)))
             }
             Expr::And(all) => all_of(all, row, cx, true),
             Expr::Or(any) => Ok(all_of(any, row, cx, false)?.map(|none| !none)),
@@ -190,20 +210,22 @@ impl Expr {
             }
             Expr::Not(a) => Ok(a.condition(row, cx)?.map(|truth| !truth)),
             Expr::Between { operand, low, high, negated, collation } => {
-                let operand = operand.get(row, cx)?;
+                let (mut made, mut made_low, mut made_high) = (Value::Null, Value::Null, Value::Null);
+                let operand = operand.get(row, cx, &mut made)?;
                 if operand.is_null() {
                     return Ok(None);
                 }
-                let (low, high) = (low.get(row, cx)?, high.get(row, cx)?);
-                let within = between(&operand, &low, &high, *collation, cx)?;
+                let (low, high) = (low.get(row, cx, &mut made_low)?, high.get(row, cx, &mut made_high)?);
+                let within = between(operand, low, high, *collation, cx)?;
                 Ok(within.map(|within| within != *negated))
             }
             Expr::In { operand, list, negated, collation, sorted } => {
-                let operand = operand.get(row, cx)?;
+                let mut made = Value::Null;
+                let operand = operand.get(row, cx, &mut made)?;
                 if operand.is_null() {
                     return Ok(None);
                 }
-                if let Some(is_among) = sorted.as_ref().and_then(|sorted| sorted.have(&operand, *collation)) {
+                if let Some(is_among) = sorted.as_ref().and_then(|sorted| sorted.have(operand, *collation)) {
                     return Ok(is_among.map(|is_among| is_among != *negated));
                 }
                 let mut unknown = false;
@@ -211,7 +233,7 @@ impl Expr {
                     if at % 64 == 63 {
                         cx.statement.check_killed()?;
                     }
-                    match compare(&operand, &*item.get(row, cx)?, *collation, cx)? {
+                    match compare(operand, item.get(row, cx, &mut Value::Null)?, *collation, cx)? {
                         Some(order) if order.is_eq() => return Ok(Some(!negated)),
                         Some(_) => {}
                         None => unknown = true,
@@ -220,21 +242,25 @@ impl Expr {
                 Ok(if unknown { None } else { Some(*negated) })
             }
             Expr::Like { operand, pattern, escape, negated, collation } => {
-                let (text, pattern) = (operand.shown(row, cx)?, pattern.shown(row, cx)?);
+                let (mut made_text, mut made_pattern) = (Value::Null, Value::Null);
+                let text = operand.shown(row, cx, &mut made_text)?;
+                let pattern = pattern.shown(row, cx, &mut made_pattern)?;
                 if text.is_null() || pattern.is_null() {
                     return Ok(None);
                 }
                 let go_on = &|| cx.statement.check_killed().is_ok();
-                let matches = collation::like(*collation, &to_bytes(&text), &to_bytes(&pattern), *escape, go_on);
+                let matches = collation::like(*collation, &to_bytes(text), &to_bytes(pattern), *escape, go_on);
                 // A kill ends the search without an answer.
                 cx.statement.check_killed()?;
                 Ok(Some(matches != *negated))
             }
-            Expr::IsNull { operand, negated } => Ok(Some(operand.get(row, cx)?.is_null() != *negated)),
+            Expr::IsNull { operand, negated } => {
+                Ok(Some(operand.get(row, cx, &mut Value::Null)?.is_null() != *negated))
+            }
             Expr::IsTruth { operand, truth, negated } => {
                 Ok(Some((operand.condition(row, cx)? == Some(*truth)) != *negated))
             }
-            other => to_bool(&*other.get(row, cx)?, cx),
+            other => to_bool(other.get(row, cx, &mut Value::Null)?, cx),
         }
     }
 }
@@ -274,15 +300,15 @@ impl Case {
 
     /// The expression whose value is the result; `None` for NULL.
     pub(super) fn chosen(&self, row: &[Value], cx: &EvalContext<'_>) -> Result<Option<&Expr>, SqlError> {
-        let operand = self.operand.as_ref().map(|operand| operand.get(row, cx)).transpose()?;
-        if operand.as_ref().is_some_and(|operand| operand.is_null()) {
+        let mut made = Value::Null;
+        let operand = self.operand.as_ref().map(|operand| operand.get(row, cx, &mut made)).transpose()?;
+        if operand.is_some_and(Value::is_null) {
             return Ok(self.otherwise.as_ref());
         }
         for (when, then) in &self.branches {
-            let holds = match &operand {
-                Some(operand) => {
-                    compare(operand, &*when.get(row, cx)?, self.collation, cx)?.is_some_and(|order| order.is_eq())
-                }
+            let holds = match operand {
+                Some(operand) => compare(operand, when.get(row, cx, &mut Value::Null)?, self.collation, cx)?
+                    .is_some_and(|order| order.is_eq()),
                 None => when.condition(row, cx)? == Some(true),
             };
             if holds {

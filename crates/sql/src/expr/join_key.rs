@@ -84,11 +84,12 @@ pub(crate) fn join_key_of<'e, 'k>(
     key.clear();
     let mut whole = true;
     for (expr, collation) in exprs {
-        let value = expr.get(row, cx)?;
+        let mut made = Value::Null;
+        let value = expr.get(row, cx, &mut made)?;
         if value.is_null() {
             return Ok(JoinKey::Null);
         }
-        whole &= join_key(&value, collation, key);
+        whole &= join_key(value, collation, key);
     }
     Ok(if whole { JoinKey::Of(key) } else { JoinKey::None })
 }

@@ -187,6 +187,18 @@ impl Faces for IntType {
         Some(self.extended(read_le(bytes), bytes.len()))
     }
 
+    /// A number is made where it stays: one that is handed on is copied, larger pieces than it was made of, and the processor
+    /// waits for that.
+    fn read_row_to(&self, bytes: &[u8], place: &mut Value) -> bool {
+        let number = read_le(bytes);
+        if self.unsigned {
+            *place = Value::UInt(number);
+        } else {
+            *place = Value::Int(signed(number, bytes.len()));
+        }
+        true
+    }
+
     fn from_binlog(field: FieldType, _meta: [u8; 2], unsigned: bool) -> Option<ColumnType> {
         let widths = [IntWidth::Tiny, IntWidth::Small, IntWidth::Medium, IntWidth::Int, IntWidth::Big];
         let types = widths.map(|width| IntType { width, unsigned, display_width: None });
@@ -215,14 +227,16 @@ impl Faces for IntType {
 }
 
 impl IntType {
-    /// The value of the low bytes of a number, the uppermost bit being the sign of a signed one.
+    /// The value of the low bytes of a number.
     fn extended(self, number: u64, bytes: usize) -> Value {
-        if self.unsigned {
-            return Value::UInt(number);
-        }
-        let unused_bits = 64 - 8 * bytes as u32;
-        Value::Int((number << unused_bits) as i64 >> unused_bits)
+        if self.unsigned { Value::UInt(number) } else { Value::Int(signed(number, bytes)) }
     }
+}
+
+/// The number whose low bytes these are, the uppermost bit being the sign.
+fn signed(number: u64, bytes: usize) -> i64 {
+    let unused_bits = 64 - 8 * bytes as u32;
+    (number << unused_bits) as i64 >> unused_bits
 }
 
 /// Rounds half to even, as the processor does; beyond the range of integers stays beyond.

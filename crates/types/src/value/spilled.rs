@@ -63,6 +63,17 @@ impl Value {
         }
     }
 
+    /// The same as [`Value::read_spilled`], put into its place, where an integer is made.
+    pub fn read_spilled_to(bytes: &mut &[u8], place: &mut Value) -> Option<()> {
+        if let Some((&[INT, int @ ..], rest)) = bytes.split_first_chunk::<9>() {
+            *place = Value::Int(i64::from_le_bytes(int));
+            *bytes = rest;
+        } else {
+            *place = Value::read_spilled(bytes)?;
+        }
+        Some(())
+    }
+
     /// Takes a value from the start of `bytes`; `None` if none stands there.
     pub fn read_spilled(bytes: &mut &[u8]) -> Option<Value> {
         Some(match take::<1>(bytes)?[0] {

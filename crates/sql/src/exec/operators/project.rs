@@ -3,7 +3,9 @@
 use super::{Operator, Row};
 use crate::error::SqlError;
 use crate::exec::Run;
+use crate::expr::Expr;
 use crate::plan::node::Projection;
+use crate::value::Value;
 
 pub(super) struct Project<'p> {
     input: Box<dyn Operator + 'p>,
@@ -24,7 +26,14 @@ impl Operator for Project<'_> {
         // What all of them make counts together.
         run.evaluate(|cx| {
             for (at, expr) in self.plan.exprs.iter().enumerate() {
-                row.values[self.plan.first_slot + at] = expr.eval(&row.values, cx)?;
+                let place = self.plan.first_slot + at;
+                match expr {
+                    // Made where it stays, as the numbers of a stored row are.
+                    Expr::Column(column) if let Some(&Value::Int(int)) = row.values.get(column.slot) => {
+                        row.values[place] = Value::Int(int);
+                    }
+                    _ => row.values[place] = expr.eval(&row.values, cx)?,
+                }
             }
             Ok(true)
         })

@@ -125,7 +125,7 @@ fn read_kept(keys: usize, kept: &Kept, bytes: &mut &[u8], row: &mut Row) -> Opti
     match kept {
         Kept::Slots(slots) => {
             for slot in &mut row.values[slots.clone()] {
-                *slot = Value::read_spilled(bytes)?;
+                Value::read_spilled_to(bytes, slot)?;
             }
         }
         Kept::Stored { .. } => {
@@ -150,7 +150,7 @@ pub(super) fn write_keys(
     let mut writer = KeyWriter::new(out);
     for key in keys {
         run.evaluate(|cx| {
-            writer.add(&*key.expr.get(row, cx)?, key.order());
+            writer.add(key.expr.get(row, cx, &mut Value::Null)?, key.order());
             Ok(())
         })?;
     }

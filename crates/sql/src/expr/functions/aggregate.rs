@@ -260,11 +260,12 @@ impl Accumulator {
             self.count += 1;
             return Ok(());
         };
-        let value = first.get(row, cx)?;
-        if value.is_null() && !self.state.takes_null() || !self.is_new(aggregate, &value, row, cx)? {
+        let mut made = Value::Null;
+        let value = first.get(row, cx, &mut made)?;
+        if value.is_null() && !self.state.takes_null() || !self.is_new(aggregate, value, row, cx)? {
             return Ok(());
         }
-        self.take(aggregate, &value, row, cx)
+        self.take(aggregate, value, row, cx)
     }
 
     /// Takes so many rows of an aggregate that [counts rows](Aggregate::counts_rows).
@@ -301,11 +302,12 @@ impl Accumulator {
             self.count -= 1;
             return Ok(true);
         };
-        let value = first.get(row, cx)?;
+        let mut made = Value::Null;
+        let value = first.get(row, cx, &mut made)?;
         if value.is_null() && !self.state.takes_null() {
             return Ok(true);
         }
-        let removed = self.seen.is_none() && self.state.remove(&value, aggregate, cx)?;
+        let removed = self.seen.is_none() && self.state.remove(value, aggregate, cx)?;
         self.count -= i64::from(removed);
         Ok(removed)
     }
@@ -322,11 +324,12 @@ impl Accumulator {
         let mut key = Vec::new();
         write_group_key(first, aggregate.args[0].collation(), &mut key);
         for arg in &aggregate.over()[1..] {
-            let value = arg.get(row, cx)?;
+            let mut made = Value::Null;
+            let value = arg.get(row, cx, &mut made)?;
             if value.is_null() {
                 return Ok(false);
             }
-            write_group_key(&value, arg.collation(), &mut key);
+            write_group_key(value, arg.collation(), &mut key);
         }
         seen.is_new(key, row, spilling(cx)?)
     }

@@ -82,11 +82,12 @@ impl Texts {
         };
         let mut text = to_bytes(&first_of.as_shown(first.clone(), cx)).into_owned();
         for other in others {
-            let value = other.get(row, cx)?;
+            let mut made = Value::Null;
+            let value = other.get(row, cx, &mut made)?;
             if value.is_null() {
                 return Ok(());
             }
-            text.extend_from_slice(&to_bytes(&other.as_shown(local(&value, cx), cx)));
+            text.extend_from_slice(&to_bytes(&other.as_shown(local(value, cx), cx)));
         }
         if concat.descending.is_empty() {
             cx.statement.hold(text.len() + concat.separator.len())?;

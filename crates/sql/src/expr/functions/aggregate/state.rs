@@ -118,7 +118,7 @@ impl State {
                     return Err(SqlError::new(ER_JSON_DOCUMENT_NULL_KEY, &[]));
                 }
                 let key: Arc<str> = to_text(&local(value, cx)).into();
-                let part = part_of_document(&of.args[1], &*of.args[1].get(row, cx)?, cx);
+                let part = part_of_document(&of.args[1], of.args[1].get(row, cx, &mut Value::Null)?, cx);
                 cx.statement.hold(key.len() + part.memory_bytes())?;
                 members.push((key, part));
             }
