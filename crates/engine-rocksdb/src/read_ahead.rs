@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 
 use cohort_io::scheduling::{give_way, take_long_slices};
-use cohort_io::sync::{Condvar, Mutex};
+use cohort_io::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::NAME;
 use crate::handle::Handle;
@@ -325,14 +325,7 @@ impl Shared {
     /// Reads to the end, or until nobody asks for more.
     fn read_ahead<D: Handle>(&self, mut cursor: RangeCursor<D>) {
         let mut state = self.state.lock();
-        loop {
-            while !state.is_dropped && state.next.len() >= BLOCKS - 2 {
-                state.is_behind = false;
-                self.emptied.wait(&mut state);
-            }
-            if state.is_dropped {
-                return;
-            }
+        while self.has_room(&mut state) {
             let Some(mut stride) = state.rest.take() else { return };
             if state.is_behind
                 && let Some(after) = state.rest.take()
@@ -363,16 +356,21 @@ impl Shared {
                     Then::More | Then::End => {}
                 }
                 self.filled.notify_one();
-                if !state.is_reading || state.is_dropped {
+                if !state.is_reading || !self.has_room(&mut state) {
                     break;
-                }
-                while !state.is_dropped && state.next.len() >= BLOCKS - 2 {
-                    state.is_behind = false;
-                    self.emptied.wait(&mut state);
                 }
             }
             state.rest.learn(bytes);
         }
+    }
+
+    /// Waits until there is room for what is read next; false if nobody asks for it any more.
+    fn has_room(&self, state: &mut MutexGuard<'_, State>) -> bool {
+        while !state.is_dropped && state.next.len() >= BLOCKS - 2 {
+            state.is_behind = false;
+            self.emptied.wait(state);
+        }
+        !state.is_dropped
     }
 }
 
