@@ -12,7 +12,7 @@ use crate::perf::Steps;
 use crate::read_ahead::{LongWalk, Threads};
 use crate::read_error;
 use crate::young_files::YoungFiles;
-use cohort_engine::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot};
+use cohort_engine::{Cursor, Direction, Entry, KeyRange, MIN_KEY_LEN, ReadError, Snapshot, next_key};
 
 /// What readers keep alive.
 pub(super) struct Shared<D: Handle> {
@@ -237,8 +237,7 @@ impl<D: Handle> RangeCursor<D> {
         };
         match self.direction {
             Direction::Forward => KeyRange { lower: entry.key.to_vec(), upper: within.upper.clone() },
-            // The next greater key has a zero more.
-            Direction::Reverse => KeyRange { lower: within.lower.clone(), upper: [entry.key, &[0]].concat() },
+            Direction::Reverse => KeyRange { lower: within.lower.clone(), upper: next_key(entry.key) },
         }
     }
 

@@ -3,7 +3,7 @@
 //! Where a stride ends is a guess, from how far apart the keys were that came before: with a wrong one it is larger or
 //! smaller than was meant, and the next ones less so. Strides meet without gaps, whatever was guessed.
 
-use cohort_engine::{Direction, KeyRange};
+use cohort_engine::{Direction, KeyRange, next_key};
 
 /// Bytes of keys and values that are meant to be in a stride: so many that a search is little beside them.
 pub(super) const STRIDE_BYTES: usize = 512 << 10;
@@ -27,8 +27,7 @@ impl Rest {
         let strides = (bytes / STRIDE_BYTES).max(1) as u64;
         let step = (number(last, at).abs_diff(number(earlier, at)) / strides).max(1);
         let range = match direction {
-            // The next greater key has a zero more.
-            Direction::Forward => KeyRange { lower: [last, &[0]].concat(), upper: end.to_vec() },
+            Direction::Forward => KeyRange { lower: next_key(last), upper: end.to_vec() },
             Direction::Reverse => KeyRange { lower: end.to_vec(), upper: last.to_vec() },
         };
         Rest { range, direction, at, step }

@@ -65,6 +65,11 @@ pub struct KeyRange {
     pub upper: Vec<u8>,
 }
 
+/// The least key that is greater: it has a zero more.
+pub fn next_key(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
 /// One key with its value, borrowed from a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {

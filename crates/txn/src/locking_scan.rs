@@ -17,7 +17,7 @@
 //!
 //! Not here: rows, and their locks, which the caller takes entry by entry. An entry may be gone when it has them.
 
-use cohort_engine::{Direction, EngineId, Entry, KeyRange, ReadError};
+use cohort_engine::{Direction, EngineId, Entry, KeyRange, ReadError, next_key};
 
 use crate::locks::{Granted, LockError, LockMode};
 use crate::scan::Scan;
@@ -109,7 +109,7 @@ impl LockingScan {
             // With an entry, up to its key; without one, all that is left.
             let far = match (there, self.direction) {
                 (true, Direction::Forward) => self.key.clone(),
-                (true, Direction::Reverse) => after(&self.key),
+                (true, Direction::Reverse) => next_key(&self.key),
                 (false, Direction::Forward) => self.range.upper.clone(),
                 (false, Direction::Reverse) => self.range.lower.clone(),
             };
@@ -119,7 +119,7 @@ impl LockingScan {
             }
             self.locked = far;
             match self.direction {
-                Direction::Forward if there => self.range.lower = after(&self.key),
+                Direction::Forward if there => self.range.lower = next_key(&self.key),
                 Direction::Forward => self.range.lower.clone_from(&self.range.upper),
                 Direction::Reverse if there => self.range.upper.clone_from(&self.key),
                 Direction::Reverse => self.range.upper.clone_from(&self.range.lower),
@@ -216,11 +216,6 @@ impl LockingScan {
         }
         Ok(true)
     }
-}
-
-/// The least key above `key`.
-fn after(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cohort_binlog::{BinlogPosition, EventOptions, EventsMark, GtidSet, TransactionEvents};
-use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot};
+use cohort_engine::{Direction, EngineId, KeyRange, ReadError, Snapshot, next_key};
 
 use crate::given_gtids::OwnedGtid;
 use crate::held_snapshot::{EnginesRead, HeldSnapshot};
@@ -414,8 +414,7 @@ impl Transaction {
     /// The key's lock must be held, so that nobody is about to insert it.
     pub fn lock_absent(&mut self, engine: EngineId, key: &[u8]) {
         if self.locks_ranges() {
-            let end = [key, &[0]].concat();
-            self.look(engine, key, &end, Direction::Forward, Obstructed::PassOver);
+            self.look(engine, key, &next_key(key), Direction::Forward, Obstructed::PassOver);
         }
     }
 

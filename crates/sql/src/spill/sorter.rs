@@ -136,7 +136,7 @@ impl Runs {
     }
 
     /// Whether one that is made of a chunk may be added.
-    fn take_chunks(&self) -> bool {
+    fn takes_chunks(&self) -> bool {
         self.ends.len() < OF_CHUNKS
     }
 
@@ -224,7 +224,7 @@ impl Sorter {
         if self.chunks.last().is_none_or(|last| self.is_full(last)) {
             if let Some(full) = self.chunks.last_mut() {
                 full.sort(self.unique, compare);
-                if self.runs.as_ref().is_some_and(Runs::take_chunks) {
+                if self.runs.as_ref().is_some_and(Runs::takes_chunks) {
                     self.spill(compare, with)?;
                 } else {
                     full.compact();
@@ -286,7 +286,7 @@ impl Sorter {
                 self.runs.insert(Runs::create(with)?)
             }
         };
-        if runs.take_chunks() {
+        if runs.takes_chunks() {
             chunks.iter().try_for_each(|chunk| runs.append_chunk(chunk, with))?;
         } else {
             let sources = chunks.into_iter().map(Source::of).collect();
