@@ -73,20 +73,18 @@ fn put_text(out: &mut Vec<u8>, value: &Value) {
 }
 
 fn put_digits(out: &mut Vec<u8>, mut value: u64, negative: bool) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
     if negative {
         out.push(b'-');
     }
-    out.extend_from_slice(&digits[at..]);
+    // Where they stay: the processor waits for what is copied right after it was written, a byte at a time.
+    let digits = value.checked_ilog10().unwrap_or(0) as usize + 1;
+    let from = out.len();
+    out.extend_from_slice(&[0; 20]);
+    out.truncate(from + digits);
+    for digit in out[from..].iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
 }
 
 fn put_binary(out: &mut Vec<u8>, value: &Value, result_type: &ResultType) -> Result<(), SqlError> {

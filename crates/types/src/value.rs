@@ -115,6 +115,16 @@ impl Value {
         Value::Int(i64::from(truth))
     }
 
+    /// Makes it an integer in its place: one that is made elsewhere is copied, in larger pieces than it was written in, and
+    /// the processor waits for that.
+    pub fn set_int(&mut self, int: i64) {
+        if let Value::Int(place) = self {
+            *place = int;
+        } else {
+            *self = Value::Int(int);
+        }
+    }
+
     /// Whether this is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)

@@ -143,24 +143,30 @@ impl RecordReader {
     }
 
     fn take(&mut self, length: usize, file: &RecordFile, with: &dyn Spilling) -> Result<&[u8], SqlError> {
-        let files = with.temporary_files();
-        let have = self.buffer.len() - self.used;
-        if have < length {
-            with.check_killed()?;
-            let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
-            if length - have > left {
-                return Err(files.damaged());
-            }
-            self.buffer.drain(..self.used);
-            self.used = 0;
-            let more = (length - have).max(self.block).min(left);
-            self.buffer.resize(have + more, 0);
-            let read = file.file.read_exact_at(&mut self.buffer[have..], self.at);
-            read.map_err(|error| files.not_read(&error))?;
-            self.at += more as u64;
+        if self.buffer.len() - self.used < length {
+            self.fill(length, file, with)?;
         }
         let from = self.used;
         self.used += length;
         Ok(&self.buffer[from..self.used])
+    }
+
+    /// Reads on, at least until so many bytes are there.
+    fn fill(&mut self, length: usize, file: &RecordFile, with: &dyn Spilling) -> Result<(), SqlError> {
+        with.check_killed()?;
+        let files = with.temporary_files();
+        let have = self.buffer.len() - self.used;
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        if length - have > left {
+            return Err(files.damaged());
+        }
+        self.buffer.drain(..self.used);
+        self.used = 0;
+        let more = (length - have).max(self.block).min(left);
+        self.buffer.resize(have + more, 0);
+        let read = file.file.read_exact_at(&mut self.buffer[have..], self.at);
+        read.map_err(|error| files.not_read(&error))?;
+        self.at += more as u64;
+        Ok(())
     }
 }

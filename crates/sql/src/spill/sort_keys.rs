@@ -4,7 +4,8 @@
 //! cheap and the strings themselves where those are the same.
 //!
 //! Format: for each key a tag; then a value as temporary files have it, or the start of a string's key and the string with
-//! its length, or all of a string's key with its length.
+//! its length, or all of a string's key with its length. Or one tag in the place of all keys, where no row that has other
+//! keys starts as they do.
 
 use std::cmp::Ordering;
 
@@ -16,6 +17,7 @@ use crate::value::Value;
 const PLAIN: u8 = 0;
 const BYTES: u8 = 1;
 const TEXT: u8 = 2;
+const TOLD_BY_START: u8 = 3;
 
 /// How the values of a key are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +40,22 @@ impl KeyStart {
         let mut start = [0; KEY_START];
         let len = bytes.len().min(KEY_START);
         start[..len].copy_from_slice(&bytes[..len]);
-        let start = u128::from_be_bytes(start);
-        KeyStart([(start >> 64) as u64, start as u64])
+        KeyStart::of_number(u128::from_be_bytes(start))
+    }
+
+    /// In the same order as numbers.
+    pub(super) fn as_number(self) -> u128 {
+        u128::from(self.0[0]) << 64 | u128::from(self.0[1])
+    }
+
+    /// Of what [`KeyStart::as_number`] gave.
+    pub(super) fn of_number(number: u128) -> KeyStart {
+        KeyStart([(number >> 64) as u64, number as u64])
+    }
+
+    /// What is compared first.
+    pub(super) fn first(self) -> u64 {
+        self.0[0]
     }
 
     pub(super) fn write(self, out: &mut Vec<u8>) {
@@ -61,14 +77,14 @@ pub(crate) struct KeyWriter<'o> {
     start: [u64; 2],
     /// How much of that is known.
     known: usize,
-    /// It is the same in no row that has other keys, if that has its keys in it whole as well.
-    is_whole: bool,
+    /// It is the same in no row that has other keys.
+    tells: bool,
 }
 
 impl<'o> KeyWriter<'o> {
     /// Keys are appended to `out`.
     pub(crate) fn new(out: &'o mut Vec<u8>) -> KeyWriter<'o> {
-        KeyWriter { out, start: [0; 2], known: 0, is_whole: true }
+        KeyWriter { out, start: [0; 2], known: 0, tells: true }
     }
 
     /// Appends the next key.
@@ -81,8 +97,7 @@ impl<'o> KeyWriter<'o> {
                 start_of(value, order.collation)
             }
         };
-        // What NULL may share its start with is not whole.
-        self.is_whole &= self.known < self.start.len() && (start.1.is_none() || matches!(value, Value::Null));
+        self.tells &= self.known < self.start.len() && start.1.is_none();
         let turn = if order.descending { u64::MAX } else { 0 };
         let parts = [Some(start.0), start.1].into_iter().flatten();
         for (part, to) in parts.zip(&mut self.start[self.known..]) {
@@ -106,13 +121,18 @@ impl<'o> KeyWriter<'o> {
         start_of_bytes(&self.out[from..])
     }
 
-    /// Whether how the keys start is all that there is of them: rows that are all so need not be compared by more.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.is_whole
-    }
-
     /// How the keys start.
     pub(crate) fn start(&self) -> KeyStart {
+        KeyStart(self.start)
+    }
+
+    /// The same; keys that are all that was written are taken out again where their start tells what they are. They are then
+    /// compared behind their starts alone.
+    pub(crate) fn into_start(self) -> KeyStart {
+        if self.tells {
+            self.out.clear();
+            self.out.push(TOLD_BY_START);
+        }
         KeyStart(self.start)
     }
 }
@@ -204,9 +224,13 @@ impl<'b> Key<'b> {
     }
 }
 
-/// Compares two rows by their keys; where these are equal, what comes after them is left. What cannot be read is equal to
-/// anything: it is found when the row is read ([`skip_keys`]).
+/// Compares two rows by their keys, where their starts are the same; where the keys are equal as well, what comes after
+/// them is left, if both have them. What cannot be read is equal to anything: it is found when the row is read
+/// ([`skip_keys`]).
 pub(crate) fn compare_keys(orders: impl Iterator<Item = KeyOrder>, a: &mut &[u8], b: &mut &[u8]) -> Ordering {
+    if [&*a, &*b].iter().any(|keys| is_told_by_start(keys)) {
+        return Ordering::Equal;
+    }
     for KeyOrder { collation, descending } in orders {
         let (Some(of_a), Some(of_b)) = (Key::take(a), Key::take(b)) else { return Ordering::Equal };
         let order = of_a.compare(&of_b, collation);
@@ -219,7 +243,14 @@ pub(crate) fn compare_keys(orders: impl Iterator<Item = KeyOrder>, a: &mut &[u8]
 
 /// Takes so many keys from the start of `bytes`; `None` if they do not stand there.
 pub(crate) fn skip_keys(keys: usize, bytes: &mut &[u8]) -> Option<()> {
+    if is_told_by_start(bytes) {
+        return bytes.split_off_first().map(drop);
+    }
     (0..keys).try_for_each(|_| Key::take(bytes).map(drop))
+}
+
+fn is_told_by_start(keys: &[u8]) -> bool {
+    keys.first() == Some(&TOLD_BY_START)
 }
 
 #[cfg(test)]
@@ -267,23 +298,27 @@ mod tests {
     struct Row {
         values: [Value; 2],
         start: KeyStart,
-        is_whole: bool,
         keys: Vec<u8>,
+        /// The same without what the start tells.
+        short: Vec<u8>,
     }
 
     impl Row {
         fn of(values: [&Value; 2], orders: [KeyOrder; 2]) -> Row {
-            let mut keys = Vec::new();
+            let (mut keys, mut short) = (Vec::new(), Vec::new());
             let mut writer = KeyWriter::new(&mut keys);
             values.iter().zip(orders).for_each(|(value, order)| writer.add(value, order));
-            let (start, is_whole) = (writer.start(), writer.is_whole());
-            Row { values: values.map(Value::clone), start, is_whole, keys }
+            let start = writer.start();
+            let mut writer = KeyWriter::new(&mut short);
+            values.iter().zip(orders).for_each(|(value, order)| writer.add(value, order));
+            assert_eq!(writer.into_start(), start);
+            Row { values: values.map(Value::clone), start, keys, short }
         }
     }
 
     #[test]
     fn keys_and_their_starts_are_in_the_order_of_the_values() {
-        let mut wholes = 0;
+        let mut told = 0;
         for (first, firsts) in kinds() {
             for (second, seconds) in kinds() {
                 for turns in [[false, false], [false, true], [true, false], [true, true]] {
@@ -308,16 +343,16 @@ mod tests {
                             let by_keys = compare_keys(orders.into_iter(), &mut &a.keys[..], &mut &b.keys[..]);
                             assert_eq!(by_keys, expected, "{:?} {:?}", a.values, b.values);
                             assert_eq!(a.start.cmp(&b.start).then(by_keys), expected, "{:?} {:?}", a.values, b.values);
-                            if a.is_whole && b.is_whole {
-                                assert_eq!(a.start.cmp(&b.start), expected, "{:?} {:?}", a.values, b.values);
-                                wholes += 1;
-                            }
+                            let by_short = || compare_keys(orders.into_iter(), &mut &a.short[..], &mut &b.short[..]);
+                            let by_starts = a.start.cmp(&b.start).then_with(by_short);
+                            assert_eq!(by_starts, expected, "{:?} {:?}", a.values, b.values);
+                            told += usize::from(a.short.len() == 1);
                         }
                     }
                 }
             }
         }
-        assert!(wholes > 1000, "{wholes} pairs of rows that starts tell apart");
+        assert!(told > 1000, "{told} pairs of rows of which a start tells one");
     }
 
     #[test]

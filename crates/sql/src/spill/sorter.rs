@@ -9,6 +9,7 @@
 //! equal, one may be all that is wanted: the first.
 
 use std::cmp::Ordering;
+use std::hint::select_unpredictable;
 
 use super::sort_keys::KeyStart;
 use super::{Budget, RecordFile, RecordReader, Spilling};
@@ -22,6 +23,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 const WANTED_BYTES: usize = 16 << 20;
 /// Half of the records among which it is worth it to look for those that are wanted.
 const LEAST_CUT: usize = 32;
+/// Records from which on they are sorted by the digits of how they start before they are compared.
+const LEAST_BY_DIGITS: usize = 1 << 10;
 /// Runs that are merged at a time.
 const MERGED: usize = 128;
 /// Runs among which a chunk is one of its own: more of them cost the last merge more than a merge in memory saves.
@@ -96,7 +99,13 @@ impl Chunk {
     fn sort(&mut self, unique: bool, compare: &impl Compare) {
         let Chunk { entries, bytes } = self;
         let order = |a: &Entry, b: &Entry| a.start.cmp(&b.start).then_with(|| compare(a.of(bytes), b.of(bytes)));
-        entries.sort_by(order);
+        if entries.len() < LEAST_BY_DIGITS {
+            entries.sort_by(order);
+        } else {
+            radsort::sort_by_key(entries, |entry| entry.start.first());
+            let is_alike = |a: &Entry, b: &Entry| a.start.first() == b.start.first();
+            entries.chunk_by_mut(is_alike).filter(|alike| alike.len() > 1).for_each(|alike| alike.sort_by(order));
+        }
         if unique {
             entries.dedup_by(|entry, before| order(entry, before).is_eq());
         }
@@ -393,8 +402,10 @@ impl Source {
 /// Sorted sources, earlier ones first among equals: a tree of those that lost, each where it met the one that went on.
 struct Merge {
     sources: Vec<Source>,
-    /// How the present record of each source starts; `None` where there is none.
-    heads: Vec<Option<KeyStart>>,
+    /// How the present record of each source starts, as a number; the greatest one where there is none.
+    heads: Vec<u128>,
+    /// Whether there is one.
+    are_there: Vec<bool>,
     /// At each place but the first, where those of the places `2 * at` and `2 * at + 1` met; sources follow the places.
     losers: Vec<usize>,
     /// The source whose record is before those of all others.
@@ -409,17 +420,17 @@ struct Merge {
 
 impl Merge {
     fn new(
-        mut sources: Vec<Source>,
+        sources: Vec<Source>,
         file: Option<&RecordFile>,
         unique: bool,
         compare: &impl Compare,
         with: &dyn Spilling,
     ) -> Result<Merge, SqlError> {
         let count = sources.len();
-        let heads = sources.iter_mut().map(|source| source.next(file, with)).collect::<Result<Vec<_>, SqlError>>()?;
-        let (losers, first) = (vec![0; count], 0);
-        let mut merge =
-            Merge { sources, heads, losers, first, unique, is_given: false, given: Default::default(), steps: 0 };
+        let (heads, are_there, losers) = (vec![u128::MAX; count], vec![false; count], vec![0; count]);
+        let (first, is_given, given, steps) = Default::default();
+        let mut merge = Merge { sources, heads, are_there, losers, first, unique, is_given, given, steps };
+        (0..count).try_for_each(|source| merge.advance(source, file, with))?;
         let mut winners: Vec<usize> = (0..2 * count).map(|place| place.saturating_sub(count)).collect();
         for at in (1..count).rev() {
             let (left, right) = (winners[2 * at], winners[2 * at + 1]);
@@ -458,7 +469,7 @@ impl Merge {
 
     /// How the first of all present records starts.
     fn head(&self) -> Option<KeyStart> {
-        self.heads.get(self.first).copied().flatten()
+        self.are_there.get(self.first)?.then(|| KeyStart::of_number(self.heads[self.first]))
     }
 
     /// Goes on from the record of the first source.
@@ -472,30 +483,43 @@ impl Merge {
         if self.steps.is_multiple_of(256) {
             with.check_killed()?;
         }
-        let Some(source) = self.sources.get_mut(self.first) else { return Ok(()) };
-        self.heads[self.first] = source.next(file, with)?;
+        if self.sources.is_empty() {
+            return Ok(());
+        }
+        self.advance(self.first, file, with)?;
         let mut winner = self.first;
         let mut at = (winner + self.sources.len()) / 2;
         while at > 0 {
             let other = self.losers[at];
-            if self.is_before(other, winner, compare) {
-                self.losers[at] = winner;
-                winner = other;
-            }
+            let is_other = self.is_before(other, winner, compare);
+            // No branch: the processor could not foresee it.
+            self.losers[at] = select_unpredictable(is_other, winner, other);
+            winner = select_unpredictable(is_other, other, winner);
             at /= 2;
         }
         self.first = winner;
         Ok(())
     }
 
+    /// Goes to the next record of a source.
+    fn advance(&mut self, source: usize, file: Option<&RecordFile>, with: &dyn Spilling) -> Result<(), SqlError> {
+        let start = self.sources[source].next(file, with)?;
+        self.are_there[source] = start.is_some();
+        self.heads[source] = start.map_or(u128::MAX, KeyStart::as_number);
+        Ok(())
+    }
+
     /// Whether the present record of one source comes before that of another.
     fn is_before(&self, a: usize, b: usize, compare: &impl Compare) -> bool {
-        match (self.heads[a], self.heads[b]) {
-            (Some(start_a), Some(start_b)) => {
-                let by_bytes = || compare(self.sources[a].record(), self.sources[b].record());
-                start_a.cmp(&start_b).then_with(by_bytes).then(a.cmp(&b)).is_lt()
-            }
-            (head, _) => head.is_some(),
+        let (start_a, start_b) = (self.heads[a], self.heads[b]);
+        if start_a == start_b { self.is_alike_before(a, b, compare) } else { start_a < start_b }
+    }
+
+    /// The same of sources whose heads are alike.
+    fn is_alike_before(&self, a: usize, b: usize, compare: &impl Compare) -> bool {
+        match (self.are_there[a], self.are_there[b]) {
+            (true, true) => compare(self.sources[a].record(), self.sources[b].record()).then(a.cmp(&b)).is_lt(),
+            (is_there, _) => is_there,
         }
     }
 }

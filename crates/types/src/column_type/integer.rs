@@ -187,14 +187,13 @@ impl Faces for IntType {
         Some(self.extended(read_le(bytes), bytes.len()))
     }
 
-    /// A number is made where it stays: one that is handed on is copied, larger pieces than it was made of, and the processor
-    /// waits for that.
+    /// As [`Value::set_int`] says.
     fn read_row_to(&self, bytes: &[u8], place: &mut Value) -> bool {
         let number = read_le(bytes);
         if self.unsigned {
             *place = Value::UInt(number);
         } else {
-            *place = Value::Int(signed(number, bytes.len()));
+            place.set_int(signed(number, bytes.len()));
         }
         true
     }

@@ -63,10 +63,12 @@ impl Value {
         }
     }
 
-    /// The same as [`Value::read_spilled`], put into its place, where an integer is made.
+    /// The same as [`Value::read_spilled`], put into its place, where integers are [made](Value::set_int) and NULLs stay.
     pub fn read_spilled_to(bytes: &mut &[u8], place: &mut Value) -> Option<()> {
         if let Some((&[INT, int @ ..], rest)) = bytes.split_first_chunk::<9>() {
-            *place = Value::Int(i64::from_le_bytes(int));
+            place.set_int(i64::from_le_bytes(int));
+            *bytes = rest;
+        } else if let (Some((&NULL, rest)), Value::Null) = (bytes.split_first(), &*place) {
             *bytes = rest;
         } else {
             *place = Value::read_spilled(bytes)?;

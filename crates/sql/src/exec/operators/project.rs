@@ -28,9 +28,8 @@ impl Operator for Project<'_> {
             for (at, expr) in self.plan.exprs.iter().enumerate() {
                 let place = self.plan.first_slot + at;
                 match expr {
-                    // Made where it stays, as the numbers of a stored row are.
                     Expr::Column(column) if let Some(&Value::Int(int)) = row.values.get(column.slot) => {
-                        row.values[place] = Value::Int(int);
+                        row.values[place].set_int(int);
                     }
                     _ => row.values[place] = expr.eval(&row.values, cx)?,
                 }

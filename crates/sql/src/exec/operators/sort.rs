@@ -5,7 +5,6 @@
 //! cannot be among the first are let go at once, and so are, if the keys are all that DISTINCT compares, rows whose keys
 //! were there.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 
 use super::{Operator, Row, read_columns};
@@ -13,9 +12,7 @@ use crate::error::SqlError;
 use crate::exec::Run;
 use crate::plan::node::{self, Kept};
 use crate::plan::query::SortKey;
-use crate::spill::{
-    Budget, KeyStart, KeyWriter, Sorted, Sorter, compare_keys, read_bytes, skip_keys, write_bytes, write_row,
-};
+use crate::spill::{Budget, KeyWriter, Sorted, Sorter, compare_keys, read_bytes, skip_keys, write_bytes, write_row};
 use crate::value::Value;
 
 /// Sorts by `keys`; without keys rows stay as they come.
@@ -27,8 +24,6 @@ pub(super) struct Sort<'p> {
     unique: bool,
     /// No more rows are asked for.
     most: u64,
-    /// Whether the rows so far are told apart by how their keys start.
-    starts_tell: Cell<bool>,
     /// The rows that are left to give, once all are taken in: their keys, and what [`Kept`] says.
     sorted: Option<Sorted>,
 }
@@ -36,24 +31,16 @@ pub(super) struct Sort<'p> {
 impl<'p> Sort<'p> {
     /// Of the rows no more than `most` are asked for.
     pub(super) fn new(input: Box<dyn Operator + 'p>, plan: &'p node::Sort, most: u64) -> Sort<'p> {
-        Sort {
-            input,
-            keys: &plan.keys,
-            kept: &plan.kept,
-            unique: plan.unique,
-            most,
-            starts_tell: Cell::new(true),
-            sorted: None,
-        }
+        Sort { input, keys: &plan.keys, kept: &plan.kept, unique: plan.unique, most, sorted: None }
     }
 
     /// The rows as they come, once all are taken in.
     pub(super) fn collecting(input: Box<dyn Operator + 'p>, kept: &'p Kept) -> Sort<'p> {
-        Sort { input, keys: &[], kept, unique: false, most: u64::MAX, starts_tell: Cell::new(true), sorted: None }
+        Sort { input, keys: &[], kept, unique: false, most: u64::MAX, sorted: None }
     }
 
     fn take_in(&mut self, run: &mut Run<'_>, row: &mut Row) -> Result<Sorted, SqlError> {
-        let compare = by_starts(self.keys, &self.starts_tell);
+        let compare = by_keys(self.keys);
         let mut sorter = Sorter::of_first(self.most, Budget::of(run.session.sort_buffer_size));
         if self.unique {
             sorter = sorter.unique();
@@ -61,10 +48,7 @@ impl<'p> Sort<'p> {
         let mut keys = Vec::new();
         while self.input.next(run, row)? {
             run.step()?;
-            let (start, is_whole) = write_keys(self.keys, &row.values, run, &mut keys)?;
-            if !is_whole {
-                self.starts_tell.set(false);
-            }
+            let start = write_keys(self.keys, &row.values, run, &mut keys)?.into_start();
             if !sorter.may_be_wanted(start, &keys, &compare) {
                 continue;
             }
@@ -93,7 +77,7 @@ impl<'p> Sort<'p> {
             self.sorted = Some(self.take_in(run, row)?);
         }
         let Some(sorted) = &mut self.sorted else { return Ok(None) };
-        sorted.next(&by_starts(self.keys, &self.starts_tell), run.session)
+        sorted.next(&by_keys(self.keys), run.session)
     }
 }
 
@@ -138,14 +122,13 @@ fn read_kept(keys: usize, kept: &Kept, bytes: &mut &[u8], row: &mut Row) -> Opti
     Some(())
 }
 
-/// Writes what a row is sorted by, in the place of what `out` has, and says how it starts, and whether that is whole
-/// ([`KeyWriter::is_whole`]).
-pub(super) fn write_keys(
+/// Writes what a row is sorted by, in the place of what `out` has.
+pub(super) fn write_keys<'o>(
     keys: &[SortKey],
     row: &[Value],
     run: &mut Run<'_>,
-    out: &mut Vec<u8>,
-) -> Result<(KeyStart, bool), SqlError> {
+    out: &'o mut Vec<u8>,
+) -> Result<KeyWriter<'o>, SqlError> {
     out.clear();
     let mut writer = KeyWriter::new(out);
     for key in keys {
@@ -154,16 +137,10 @@ pub(super) fn write_keys(
             Ok(())
         })?;
     }
-    Ok((writer.start(), writer.is_whole()))
+    Ok(writer)
 }
 
 /// Compares what [`write_keys`] wrote, and no more.
 pub(super) fn by_keys(keys: &[SortKey]) -> impl Fn(&[u8], &[u8]) -> Ordering {
     |mut a: &[u8], mut b: &[u8]| compare_keys(keys.iter().map(SortKey::order), &mut a, &mut b)
-}
-
-/// The same where starts that tell all of them apart were compared before.
-fn by_starts<'k>(keys: &'k [SortKey], tell: &'k Cell<bool>) -> impl Fn(&[u8], &[u8]) -> Ordering + 'k {
-    let by_keys = by_keys(keys);
-    move |a, b| if tell.get() { Ordering::Equal } else { by_keys(a, b) }
 }

@@ -91,7 +91,7 @@ impl<'p> WindowScan<'p> {
         let mut keys = Vec::new();
         while self.input.next(run, row)? {
             run.step()?;
-            let (start, _) = write_keys(&self.plan.keys, &row.values, run, &mut keys)?;
+            let start = write_keys(&self.plan.keys, &row.values, run, &mut keys)?.start();
             sorter.push(start, &compare, run.session, |out| {
                 out.extend_from_slice(&keys);
                 write_row(&row.values[..self.slots], out);

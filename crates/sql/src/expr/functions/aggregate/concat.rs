@@ -99,7 +99,7 @@ impl Texts {
             writer.add(&key.eval(row, cx)?, order);
         }
         let unsorted = self.unsorted.get_or_insert_with(|| Sorter::of_table(Budget::of(SORTED_BYTES)));
-        unsorted.push(writer.start(), &in_order(concat, of), spilling(cx)?, |out| {
+        unsorted.push(writer.into_start(), &in_order(concat, of), spilling(cx)?, |out| {
             out.extend_from_slice(&keys);
             out.extend_from_slice(&text);
         })
