@@ -136,7 +136,7 @@ deb: tuned
 
 # Installs the package, into a copy of this system that goes with the test, uses it, and takes it off again.
 package: tools-test deb
-	COHORT_DEB="$(OUTPUT)/debian/cohort.deb" cargo test --profile checked --package cohort-blackbox --test package -- --nocapture
+	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" COHORT_DEB="$(OUTPUT)/debian/cohort.deb" cargo test --profile checked --package cohort-blackbox --test package -- --nocapture
 
 bench: tools-bench tuned
 	COHORT_BIN="$(OUTPUT)/release/cohort-tuned" cargo run --release --package cohort-bench -- run $(BENCH)
