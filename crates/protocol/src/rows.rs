@@ -81,9 +81,13 @@ fn put_digits(out: &mut Vec<u8>, mut value: u64, negative: bool) {
     let from = out.len();
     out.extend_from_slice(&[0; 20]);
     out.truncate(from + digits);
-    for digit in out[from..].iter_mut().rev() {
-        *digit = b'0' + (value % 10) as u8;
-        value /= 10;
+    for place in out[from..].rchunks_mut(2) {
+        let two = (value % 100) as u8;
+        value /= 100;
+        match place {
+            [tens, ones] => [*tens, *ones] = [b'0' + two / 10, b'0' + two % 10],
+            rest => rest.fill(b'0' + two),
+        }
     }
 }
 

@@ -60,7 +60,7 @@ impl ResultSink for ResultWriter<'_> {
     fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
         let in_utf8 = self.output.results.is_some_and(|results| results.charset() == Charset::Utf8mb4);
         let recoded: Vec<Value>;
-        let row = if in_utf8 {
+        let row = if in_utf8 || row.iter().all(is_the_same_in_all) {
             row
         } else {
             let results = self.output.results.map(Collation::charset);
@@ -75,6 +75,16 @@ impl ResultSink for ResultWriter<'_> {
             self.output.flush()?;
         }
         Ok(())
+    }
+}
+
+/// Whether a value is the same for every client, whatever character set it reads, and that is known without much work.
+fn is_the_same_in_all(value: &Value) -> bool {
+    match value {
+        Value::Text(text) => text.is_ascii(),
+        Value::Member(member) => member.text.is_ascii(),
+        Value::Json(_) => false,
+        _ => true,
     }
 }
 

@@ -15,8 +15,8 @@ use super::sort_keys::KeyStart;
 use super::{Budget, RecordFile, RecordReader, Spilling};
 use crate::error::SqlError;
 
-/// Records that are sorted in memory at a time.
-const CHUNK: usize = 32 << 10;
+/// Records that are sorted in memory at a time: these and what sorts them are in a processor's cache.
+const CHUNK: usize = 16 << 10;
 /// Bytes of records from which on a chunk takes no more: they are in a processor's cache while they are sorted.
 const CHUNK_BYTES: usize = 1 << 20;
 /// The same of one that has all that is wanted.
