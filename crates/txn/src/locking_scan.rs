@@ -203,9 +203,8 @@ impl LockingScan {
                 Obstructed::Refuse => return Err(LockingScanError::WouldWait),
                 Obstructed::Wait => {
                     // Only the outcome matters: the row is locked when it is found.
-                    if transaction.lock_name(&claimed.row, self.mode)?.new {
-                        transaction.unlock_name(&claimed.row);
-                    }
+                    let granted = transaction.lock_name(&claimed.row, self.mode)?;
+                    transaction.give_name_back(&claimed.row, granted);
                     return Ok(false);
                 }
             }

@@ -181,8 +181,8 @@ const GAP_BYTES: u64 = 128;
 /// How a lock came to be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// The transaction did not hold it before.
-    pub new: bool,
+    /// How the transaction held it before.
+    pub before: Option<LockMode>,
     /// Another transaction was in the way: what was read before may be old.
     pub waited: bool,
     /// What was read when [`Transaction::ends`](crate::Transaction::ends) was this, or later, is not.
@@ -332,7 +332,11 @@ impl Lock {
 
 /// What a request that may not wait found.
 enum Attempt {
-    Granted { new: Option<Arc<[u8]>> },
+    Granted {
+        before: Option<LockMode>,
+        /// Its name, if it was not held.
+        new: Option<Arc<[u8]>>,
+    },
     Busy,
 }
 
@@ -402,7 +406,10 @@ impl LockManager {
         let hash = self.hasher.hash_one(name);
         let attempt = self.attempt(&mut self.shard(hash).lock(), held.id, hash, name, mode);
         match attempt {
-            Attempt::Granted { new } => Some(self.granted(hash, held.keep(hash, new), false)),
+            Attempt::Granted { before, new } => {
+                held.keep(hash, new);
+                Some(self.granted(hash, before, false))
+            }
             Attempt::Busy => None,
         }
     }
@@ -422,30 +429,42 @@ impl LockManager {
         timeout: Duration,
     ) -> Result<Granted, LockError> {
         let hash = self.hasher.hash_one(name);
-        let (name, new) = {
+        let (name, before) = {
             let mut shard = self.shard(hash).lock();
             match self.attempt(&mut shard, held.id, hash, name, mode) {
-                Attempt::Granted { new } => return Ok(self.granted(hash, held.keep(hash, new), false)),
+                Attempt::Granted { before, new } => {
+                    held.keep(hash, new);
+                    return Ok(self.granted(hash, before, false));
+                }
                 Attempt::Busy => {
                     let lock = find(&mut shard, hash, name).expect("a busy lock is in its shard");
-                    let new = lock.held_by(held.id).is_none();
+                    let before = lock.held_by(held.id);
                     enqueue(lock, held, mode);
-                    (lock.name.clone(), new)
+                    (lock.name.clone(), before)
                 }
             }
         };
         self.wait(held, &Obstacle::Lock(hash, name.clone()), timeout)?;
-        held.keep(hash, new.then_some(name));
-        Ok(self.granted(hash, new, true))
+        held.keep(hash, before.is_none().then_some(name));
+        Ok(self.granted(hash, before, true))
     }
 
-    fn granted(&self, hash: u64, new: bool, waited: bool) -> Granted {
-        Granted { new, waited, changed: self.changes.last(hash) }
+    fn granted(&self, hash: u64, before: Option<LockMode>, waited: bool) -> Granted {
+        Granted { before, waited, changed: self.changes.last(hash) }
     }
 
     /// How many transactions that might have changed something have ended. What they did can be seen.
     pub(crate) fn ends(&self) -> u64 {
         self.changes.ends()
+    }
+
+    /// Has the transaction hold a lock as it did before it was `granted`, which nobody relies on any more.
+    pub(crate) fn give_back(&self, held: &mut HeldLocks, name: &[u8], granted: Granted) {
+        match granted.before {
+            None => self.unlock(held, name),
+            Some(LockMode::Shared) => self.downgrade(held, name),
+            Some(LockMode::Exclusive) => {}
+        }
     }
 
     /// Gives up one lock before the transaction ends. The caller has taken it and relies on it no more.
@@ -529,17 +548,17 @@ impl LockManager {
             let name: Arc<[u8]> = name.into();
             let lock = Lock { name: name.clone(), holders: vec![(id, mode)], waiters: VecDeque::new() };
             shard.insert_unique(hash, lock, |lock| self.hasher.hash_one(&lock.name[..]));
-            return Attempt::Granted { new: Some(name) };
+            return Attempt::Granted { before: None, new: Some(name) };
         };
         let held = lock.held_by(id);
         if held.is_some_and(|held| held.covers(mode)) {
-            return Attempt::Granted { new: None };
+            return Attempt::Granted { before: held, new: None };
         }
         if lock.is_busy(id, mode) {
             return Attempt::Busy;
         }
         lock.hold(id, mode);
-        Attempt::Granted { new: held.is_none().then(|| lock.name.clone()) }
+        Attempt::Granted { before: held, new: held.is_none().then(|| lock.name.clone()) }
     }
 
     /// Parks until `obstacle`, in whose queue the transaction is, is out of the way.

@@ -355,14 +355,13 @@ impl Transaction {
         self.shared.locks.would_wait(&self.locks, &self.lock_name, mode)
     }
 
-    /// Gives up the lock of a key that was found not to matter. Only for a lock that was [`Granted::new`] to the
-    /// statement that gives it up.
-    pub fn unlock(&mut self, engine: EngineId, key: &[u8]) {
+    /// Gives back what the statement was `granted`, as the key was found not to matter: the lock, or that it is exclusive.
+    pub fn give_back(&mut self, engine: EngineId, key: &[u8], granted: Granted) {
         self.name_lock(engine.0, key);
-        self.shared.locks.unlock(&mut self.locks, &self.lock_name);
+        self.shared.locks.give_back(&mut self.locks, &self.lock_name, granted);
     }
 
-    /// Turns the exclusive lock of a key into a shared one; for a lock that was [`Granted::new`].
+    /// Turns the exclusive lock of a key into a shared one; for a lock that is new to the transaction.
     pub fn downgrade(&mut self, engine: EngineId, key: &[u8]) {
         self.name_lock(engine.0, key);
         self.shared.locks.downgrade(&self.locks, &self.lock_name);
@@ -453,9 +452,9 @@ impl Transaction {
         self.shared.locks.lock(&mut self.locks, name, mode, self.lock_wait)
     }
 
-    /// Takes such a lock back.
-    pub(crate) fn unlock_name(&mut self, name: &[u8]) {
-        self.shared.locks.unlock(&mut self.locks, name);
+    /// Gives back what [`Transaction::lock_name`] granted.
+    pub(crate) fn give_name_back(&mut self, name: &[u8], granted: Granted) {
+        self.shared.locks.give_back(&mut self.locks, name, granted);
     }
 
     /// Takes a metadata lock to the end of the transaction; false if it was held. `timeout` is `lock_wait_timeout`.

@@ -84,9 +84,8 @@ fn claim(table: &Table, key: &[u8], mode: LockMode, run: &mut Run<'_>) -> Result
             }
             (Claim::Locked, false) => {
                 // When it is free it is claimed; no lock is held over a wait for a range, whose holder may insert here.
-                if run.transaction.lock(engine, key, LockMode::Exclusive).map_err(lock_failed)?.new {
-                    run.transaction.unlock(engine, key);
-                }
+                let granted = run.transaction.lock(engine, key, LockMode::Exclusive).map_err(lock_failed)?;
+                run.transaction.give_back(engine, key, granted);
             }
             (Claim::Covered, false) => run.transaction.await_ranges(engine, key).map_err(lock_failed)?,
             (Claim::Locked | Claim::Covered, true) => {
@@ -94,9 +93,7 @@ fn claim(table: &Table, key: &[u8], mode: LockMode, run: &mut Run<'_>) -> Result
                 if run.transaction.get(engine, Read::Current, key, &mut there).map_err(read_failed)? {
                     return Ok(Some(there));
                 }
-                if granted.new {
-                    run.transaction.unlock(engine, key);
-                }
+                run.transaction.give_back(engine, key, granted);
             }
         }
     }

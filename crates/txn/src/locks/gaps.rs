@@ -316,7 +316,7 @@ impl LockManager {
     pub(crate) fn claim(&self, held: &mut HeldLocks, name: &[u8]) -> Claim {
         let hash = self.hasher.hash_one(name);
         let attempt = self.attempt(&mut self.shard(hash).lock(), held.id, hash, name, LockMode::Exclusive);
-        let Attempt::Granted { new } = attempt else { return Claim::Locked };
+        let Attempt::Granted { new, .. } = attempt else { return Claim::Locked };
         let locked = new.is_some();
         let name = new.unwrap_or_else(|| name.into());
         let Some(insert) = self.gaps.claim(held.id, &name, &name, locked) else {

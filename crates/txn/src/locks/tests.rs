@@ -288,13 +288,13 @@ fn an_exclusive_lock_that_becomes_shared_lets_readers_in() {
 fn a_lock_says_whether_it_is_new_and_was_waited_for_and_when_it_was_given_up() {
     let [mut a, mut b] = parties();
     let first = a.manager.try_lock(&mut a.held, b"row", Exclusive);
-    assert_eq!(first, Some(Granted { new: true, waited: false, changed: 0 }));
+    assert_eq!(first, Some(Granted { before: None, waited: false, changed: 0 }));
     let again = a.manager.try_lock(&mut a.held, b"row", Shared);
-    assert_eq!(again, Some(Granted { new: false, waited: false, changed: 0 }));
+    assert_eq!(again, Some(Granted { before: Some(Exclusive), waited: false, changed: 0 }));
     let waiting = thread::spawn(move || b.manager.lock(&mut b.held, b"row", Shared, LONG));
     a.wait_for_waiters(1);
     a.release();
-    assert_eq!(waiting.join().unwrap(), Ok(Granted { new: true, waited: true, changed: 1 }));
+    assert_eq!(waiting.join().unwrap(), Ok(Granted { before: None, waited: true, changed: 1 }));
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn a_snapshot_is_named_by_the_last_commit_that_it_has() {
 fn a_lock_that_is_given_up_or_weakened_lets_others_in() {
     let store = Machine::new(1).open();
     let (mut one, mut other) = (store.begin(), store.begin());
-    one.lock(ROWS, &key(1), LockMode::Exclusive).unwrap();
+    let granted = one.lock(ROWS, &key(1), LockMode::Exclusive).unwrap();
     for mode in [LockMode::Shared, LockMode::Exclusive] {
         assert!(other.would_wait(ROWS, &key(1), mode) && !one.would_wait(ROWS, &key(1), mode));
         assert!(!other.would_wait(ROWS, &key(2), mode) && !other.would_wait(ENGINES[1], &key(1), mode));
@@ -216,9 +216,21 @@ fn a_lock_that_is_given_up_or_weakened_lets_others_in() {
     one.downgrade(ROWS, &key(1));
     assert!(!other.would_wait(ROWS, &key(1), LockMode::Shared));
     assert!(other.would_wait(ROWS, &key(1), LockMode::Exclusive));
-    one.unlock(ROWS, &key(1));
+    let upgraded = one.lock(ROWS, &key(1), LockMode::Exclusive).unwrap();
+    assert!(other.would_wait(ROWS, &key(1), LockMode::Shared));
+    let again = one.lock(ROWS, &key(1), LockMode::Exclusive).unwrap();
+    one.give_back(ROWS, &key(1), again);
+    assert!(other.would_wait(ROWS, &key(1), LockMode::Shared), "it was exclusive before");
+    one.give_back(ROWS, &key(1), upgraded);
+    assert!(!other.would_wait(ROWS, &key(1), LockMode::Shared));
+    assert!(other.would_wait(ROWS, &key(1), LockMode::Exclusive), "it was shared before");
+    one.give_back(ROWS, &key(1), granted);
     assert!(!other.would_wait(ROWS, &key(1), LockMode::Exclusive));
-    assert!(other.try_lock(ROWS, &key(1), LockMode::Exclusive).is_some_and(|granted| granted.new && !granted.waited));
+    assert!(
+        other
+            .try_lock(ROWS, &key(1), LockMode::Exclusive)
+            .is_some_and(|granted| granted.before.is_none() && !granted.waited)
+    );
 }
 
 #[test]

@@ -54,8 +54,8 @@ pub(super) struct LockedScan<'p> {
 /// Locks that were taken for one row and may be given up again.
 #[derive(Default)]
 struct Taken {
-    entry: bool,
-    row: bool,
+    entry: Option<Granted>,
+    row: Option<Granted>,
 }
 
 impl<'p> LockedScan<'p> {
@@ -99,12 +99,11 @@ impl<'p> LockedScan<'p> {
         }
     }
 
-    fn unlock(&self, taken: &Taken, run: &mut Run<'_>) {
-        if taken.row {
-            run.transaction.unlock(self.plan.table.engine, &self.row.key);
-        }
-        if taken.entry {
-            run.transaction.unlock(self.plan.table.engine, &self.entry_key);
+    fn give_back(&self, taken: &Taken, run: &mut Run<'_>) {
+        for (granted, key) in [(taken.row, &self.row.key), (taken.entry, &self.entry_key)] {
+            if let Some(granted) = granted {
+                run.transaction.give_back(self.plan.table.engine, key, granted);
+            }
         }
     }
 
@@ -117,22 +116,22 @@ impl<'p> LockedScan<'p> {
             Some(index) => {
                 self.entry_key = key;
                 let Some(granted) = self.lock(&self.entry_key, run)? else { return Ok(false) };
-                taken.entry = granted.new;
+                taken.entry = Some(granted);
                 if !self.follow_entry(index, run)? {
                     run.transaction.lock_absent(engine, &self.entry_key);
-                    self.unlock(&taken, run);
+                    self.give_back(&taken, run);
                     return Ok(false);
                 }
             }
         }
         let Some(granted) = self.lock(&self.row.key, run)? else {
-            self.unlock(&taken, run);
+            self.give_back(&taken, run);
             return Ok(false);
         };
-        taken.row = granted.new;
+        taken.row = Some(granted);
         if !self.read_row(run)? {
             run.transaction.lock_absent(engine, &self.row.key);
-            self.unlock(&taken, run);
+            self.give_back(&taken, run);
             return Ok(false);
         }
         self.judge(&taken, run, row)
@@ -172,7 +171,7 @@ impl<'p> LockedScan<'p> {
     fn judge(&mut self, taken: &Taken, run: &mut Run<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let matched = self.is_match(run, row)?;
         if !matched && run.transaction.isolation() == Isolation::ReadCommitted {
-            self.unlock(taken, run);
+            self.give_back(taken, run);
         }
         Ok(matched)
     }
@@ -238,7 +237,7 @@ impl<'p> LockedScan<'p> {
         let mut taken = Taken::default();
         if let Some(index) = self.path.index.filter(|_| self.entry_unique) {
             let Some(granted) = self.lock(&self.entry_key, run)? else { return Ok(false) };
-            taken.entry = granted.new;
+            taken.entry = Some(granted);
             if granted.waited {
                 self.look_again();
             }
@@ -252,10 +251,10 @@ impl<'p> LockedScan<'p> {
             return Ok(false);
         }
         let Some(granted) = self.lock(&self.row.key, run)? else {
-            self.unlock(&taken, run);
+            self.give_back(&taken, run);
             return Ok(false);
         };
-        taken.row = granted.new;
+        taken.row = Some(granted);
         if granted.waited {
             self.look_again();
         }
@@ -272,7 +271,7 @@ impl<'p> LockedScan<'p> {
         if let Some(scan) = &mut self.scan {
             scan.cover(run.transaction);
         }
-        self.unlock(taken, run);
+        self.give_back(taken, run);
     }
 
     /// Whether somebody has locked the row and its newest ordered version does not match.

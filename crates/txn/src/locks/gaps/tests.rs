@@ -154,7 +154,7 @@ fn an_entry_leads_to_the_lock_of_its_row() {
     let waiting = thread::spawn(move || b.manager.lock(&mut b.held, &row, Exclusive, LONG));
     a.wait_for_waiters(1);
     a.release();
-    assert_eq!(waiting.join().unwrap(), Ok(Granted { new: true, waited: true, changed: 1 }));
+    assert_eq!(waiting.join().unwrap(), Ok(Granted { before: None, waited: true, changed: 1 }));
 }
 
 #[test]
