@@ -129,7 +129,7 @@ impl<'o> KeyWriter<'o> {
     /// The same; keys that are all that was written are taken out again where their start tells what they are. They are then
     /// compared behind their starts alone.
     pub(crate) fn into_start(self) -> KeyStart {
-        if self.tells {
+        if self.tells && self.known > 0 {
             self.out.clear();
             self.out.push(TOLD_BY_START);
         }
@@ -243,7 +243,8 @@ pub(crate) fn compare_keys(orders: impl Iterator<Item = KeyOrder>, a: &mut &[u8]
 
 /// Takes so many keys from the start of `bytes`; `None` if they do not stand there.
 pub(crate) fn skip_keys(keys: usize, bytes: &mut &[u8]) -> Option<()> {
-    if is_told_by_start(bytes) {
+    // Without keys there is no tag in their place.
+    if keys > 0 && is_told_by_start(bytes) {
         return bytes.split_off_first().map(drop);
     }
     (0..keys).try_for_each(|_| Key::take(bytes).map(drop))
@@ -368,5 +369,11 @@ mod tests {
             assert_eq!(skip_keys(2, &mut rest), Some(()));
             assert_eq!(rest, [7]);
         }
+        for (keys, rest) in [(0, &[TOLD_BY_START, 7][..]), (1, &[7])] {
+            let mut bytes = &[TOLD_BY_START, 7][..];
+            assert_eq!(skip_keys(keys, &mut bytes), Some(()));
+            assert_eq!(bytes, rest);
+        }
+        assert_eq!(KeyWriter::new(&mut Vec::new()).into_start(), KeyStart::default());
     }
 }
