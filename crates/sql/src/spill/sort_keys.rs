@@ -224,9 +224,9 @@ impl<'b> Key<'b> {
     }
 }
 
-/// Compares two rows by their keys, where their starts are the same; where the keys are equal as well, what comes after
-/// them is left, if both have them. What cannot be read is equal to anything: it is found when the row is read
-/// ([`skip_keys`]).
+/// Compares two rows by their keys; where these are equal, what comes after them is left. Keys that were taken out
+/// ([`KeyWriter::into_start`]) are equal to all that start as they do: starts are compared before. What cannot be read is
+/// equal to anything: it is found when the row is read ([`skip_keys`]).
 pub(crate) fn compare_keys(orders: impl Iterator<Item = KeyOrder>, a: &mut &[u8], b: &mut &[u8]) -> Ordering {
     if [&*a, &*b].iter().any(|keys| is_told_by_start(keys)) {
         return Ordering::Equal;
