@@ -271,11 +271,9 @@ impl HeldLocks {
 }
 
 impl HeldLocks {
-    /// Notes a grant; `new` is the lock's name if it was not held before. Whether it was not.
-    fn keep(&mut self, hash: u64, new: Option<Arc<[u8]>>) -> bool {
-        let is_new = new.is_some();
+    /// Notes a grant; `new` is the lock's name if it was not held before.
+    fn keep(&mut self, hash: u64, new: Option<Arc<[u8]>>) {
         self.held.extend(new.map(|name| (hash, name)));
-        is_new
     }
 }
 

@@ -1,6 +1,6 @@
 //! `check_tables` against tables that are sound, and with each entry of theirs taken away or doubled.
 
-use cohort_engine::{Direction, KeyRange};
+use cohort_engine::{Direction, KeyRange, next_key};
 
 use super::*;
 use crate::check::check_tables;
@@ -49,7 +49,7 @@ fn put(database: &Database, key: &[u8], value: &[u8]) {
 }
 
 fn erase(database: &Database, key: &[u8]) {
-    let range = KeyRange { lower: key.to_vec(), upper: [key, &[0]].concat() };
+    let range = KeyRange { lower: key.to_vec(), upper: next_key(key) };
     database.store().erase(CATALOG_ENGINE, &range).expect("an entry is erased");
 }
 
